@@ -15,7 +15,7 @@ VERSIONS    ?= tests/versions.txt
 
 # Packages that have goroutines, in the code or in its tests. Those that run the
 # rest of the engine side by side are fsm and cluster/shard.
-CONCURRENT := ./engine/sched ./engine/script ./fsm/... ./cluster/... ./proto/... ./node/...
+CONCURRENT := ./engine/sched ./engine/script ./fsm/... ./cluster/... ./proto/... ./node/... ./ground/...
 
 # Suites that take a minute or keep the processors busy: `make check` runs them, and
 # `make test` leaves them out.
@@ -43,7 +43,7 @@ test: missing versions ## the tests of all packages, and the suites of some seco
 	@echo "LEFT OUT of make test: $(SUITES), lint, the race detector and fuzzing (make check)"
 
 suites: missing versions ## the suites that make test leaves out
-	$(call go-test,$(SUITES),$(SUITES))
+	$(call go-test,$(SUITES),-p 2 $(SUITES))
 
 missing: ## which tests are skipped on this machine, and for want of what
 	@for tool in $(TOOLS); do command -v $$tool >/dev/null || echo "SKIPPED: the tests that need $$tool, which is not installed"; done

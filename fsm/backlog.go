@@ -10,51 +10,54 @@ import (
 	"lockstep/engine/sched"
 )
 
-// backlog counts the work of txns that take long, so that a replica can tell, at a txn's turn,
-// how much work stood in the log before the txn when its entry was made. Beyond
-// outstanding-work-max-ms the txn does not run, on any replica.
+// backlog counts the work of long txns, so that a replica can compute, when a txn's turn comes, how
+// much work was still outstanding in the log before it when the leader made its entry. If that is
+// more than outstanding-work-max-ms, no replica runs the txn.
 //
-// Work is summed up by row: for each lock slot what was done by txns that held it exclusively,
-// for the global row what was done by those that held everything, and one sum of all. When a
-// txn holds its locks, all earlier txns of those rows have ended and no later one has begun: so
-// the sums of its rows are the same on every replica. The leader writes into each entry what it
-// has seen done (told), and a txn goes by what it was told at its place in the log. The
-// difference is work that had not been done when the entry was made.
+// Work is summed by row: one row for each lock slot (work of txns that held the slot exclusively),
+// the global row (work of txns that held everything), and one row for all work. When a txn holds
+// its locks, all earlier txns of those rows have ended and no later one has started, so the sums of
+// its rows are the same on every replica. The leader writes into each entry how much work it has
+// seen done (told), and a txn uses the told values at its position in the log. The difference is
+// the work that had not been done when the entry was made.
 //
 //	holds everything:  all - told all
-//	holds lock slots:  the most of (slot + global) - (told slot + told global)
+//	holds lock slots:  the maximum of (slot + global) - (told slot + told global)
 //
-// Txns with key locks run side by side: on its own lock slots each would have nothing before it.
-// Of those that may take long, whatever their arguments are, the leader names a few in the entry
-// that are free to run so. The others hold the lane, too, a row behind the last lock slot: they run
-// one behind the other, and count as one slot's.
+// Txns that lock only keys run in parallel, so each would find no work before it on its own lock
+// slots. Some txns may take long whatever their arguments are. The leader names a few of these in
+// the entry that may run in parallel. The others also hold the lane, a row behind the last lock
+// slot: they run one after the other, and count as the work of one slot.
 //
-// So a script that was cheap a thousand times, and is not today, delays nobody for longer than
-// the limit and one script more; the leader's guess at what scripts take (package shard) only
-// saves them from being refused here. Nothing has to be undone, for what is refused has not
-// begun. What is in the log cannot be ended otherwise: at any other moment replicas are at
-// different places.
+// So a script that was cheap a thousand times and is expensive today delays other txns by at most
+// the limit plus one script. The leader's estimate of what scripts take (package shard) only keeps
+// txns from being refused here. Nothing has to be undone, because a refused txn has not started.
+// There is no other way to end a txn that is in the log: at any other moment the replicas are at
+// different positions.
 type backlog struct {
-	mu sync.Mutex
+	mu sync.Mutex // guards what follows
 	// done is what was done by txns up to the open cut, or by all if there is none; later is
 	// what was done by those behind it.
 	done, later rowWork
-	// cutNo is the number of the last txn before the open cut; cutting: there is one.
+	// cutNo is the number of the last txn before the open cut. cutting reports whether a cut is
+	// open.
 	cutNo   uint64
 	cutting bool
-	// told is what leaders had seen done, up to the last entry whose tickets were taken.
+	// told is the work that leaders had seen done, up to the last entry whose tickets were taken.
 	told rowWork
-	// untold are the rows of which tellLeast has been done since it was told.
+	// untold are the rows in which tellLeast of work has been done since told was
+	// last raised.
 	untold map[Row]struct{}
-	// untoldRows is how many these are.
+	// untoldRows is the length of untold.
 	untoldRows atomic.Int64
 }
 
-// Row is a lock slot, or one of the rows that stand for more.
+// Row is a lock slot, or one of the two rows that sum up more than one.
 type Row int32
 
 const (
-	// rowAll is what txns did that held any row, rowGlobal what those did that held all.
+	// rowAll is the work of txns that held any row, rowGlobal the work of txns that held all of
+	// them.
 	rowAll    Row = -2
 	rowGlobal Row = -1
 	rowFirst      = rowAll
@@ -63,22 +66,21 @@ const (
 // rowWork is work by row.
 type rowWork map[Row]uint64
 
-// Told is the work that was done in a row.
+// Told is the work that a leader reports as done in a row.
 type Told struct {
 	Row  Row
 	Work uint64
 }
 
 const (
-	// FreeMax is how many txns leaders let into the log at a time that need not hold the lane.
+	// FreeMax is how many long txns leaders let into the log at a time without the lane.
 	FreeMax = 64
-	// tellLeast is how much has to be done in a row before leaders say so: by so much a txn
-	// may believe the work before it to be more than it was.
+	// tellLeast is how much work must be done in a row before leaders report it. A txn may
+	// overestimate the work before it by this much.
 	tellLeast = command.WorkSecond / 100
-	// toldRowsMax bounds what one entry tells.
+	// toldRowsMax bounds the rows that one entry reports.
 	toldRowsMax = 48
-	// workLeast is the work from which on a txn is counted that was not taken for one that
-	// takes long.
+	// workLeast is the least work that is counted for a txn that was not expected to take long.
 	workLeast = command.WorkSecond / 10_000
 )
 
@@ -86,17 +88,17 @@ func newBacklog() *backlog {
 	return &backlog{done: rowWork{}, later: rowWork{}, told: rowWork{}, untold: map[Row]struct{}{}}
 }
 
-// sum is what was done in a row; mu is held.
+// sum is the work done in a row. The caller holds mu.
 func (b *backlog) sum(r Row) uint64 { return b.done[r] + b.later[r] }
 
-// mark is what a txn was told at its place in the log.
+// mark is the told work at a txn's position in the log.
 type mark struct {
 	all, global uint64
 	slots       []Told
 }
 
-// markOf notes what the leader has told of the rows of an access. The applying goroutine calls
-// it in log order.
+// markOf records what the leader has reported for the rows of an access. The applying goroutine
+// calls it in log order.
 func (b *backlog) markOf(a *sched.Access) *mark {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -112,7 +114,8 @@ func (b *backlog) markOf(a *sched.Access) *mark {
 	return m
 }
 
-// ahead is how much work there was before a txn that has its turn and holds the access.
+// ahead is how much work was outstanding before a txn whose turn has come and which holds the
+// access.
 func (b *backlog) ahead(m *mark, a *sched.Access) (most uint64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -128,20 +131,20 @@ func (b *backlog) ahead(m *mark, a *sched.Access) (most uint64) {
 	return most
 }
 
-// told is what a leader has reported about a lock slot.
+// told is the work that a leader has reported for a lock slot.
 func (m *mark) told(r Row) uint64 {
 	i, _ := slices.BinarySearchFunc(m.slots, r, func(t Told, r Row) int { return cmp.Compare(t.Row, r) })
 	return m.slots[i].Work
 }
 
-// since is the work that was done and not yet reported. No leader reports more than the
-// receiving replica has done when the report is its turn.
+// since is the work that was done and not yet reported. A report never exceeds what the receiving
+// replica has done by the time it reaches the report in the log.
 func since(done, told uint64) uint64 { return done - min(done, told) }
 
 // add counts the work of txn no, which holds the access.
 func (b *backlog) add(no, work uint64, a *sched.Access) {
 	if !a.Global && len(a.Slots) == 0 {
-		return // it holds no row, and what it did is known at no txn's turn
+		return // it holds no row, so no other txn's turn fixes when its work counts
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -169,7 +172,7 @@ func (b *backlog) addTo(to rowWork, r Row, work uint64) {
 	}
 }
 
-// tell takes note of what a leader has said in an entry.
+// tell applies what a leader has reported in an entry.
 func (b *backlog) tell(told []Told) {
 	if len(told) == 0 {
 		return
@@ -186,7 +189,7 @@ func (b *backlog) tell(told []Told) {
 	b.untoldRows.Store(int64(len(b.untold)))
 }
 
-// untoldNow is what a leader has to say in the entry that it makes now.
+// untoldNow is what a leader has to report in the entry that it is making.
 func (b *backlog) untoldNow() []Told {
 	if b.untoldRows.Load() == 0 {
 		return nil
@@ -194,7 +197,7 @@ func (b *backlog) untoldNow() []Told {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	all := make([]Told, 0, len(b.untold))
-	// order does not matter: what this leader says is state only in the entry
+	// order does not matter: this report becomes state only through the entry
 	for r := range b.untold {
 		all = append(all, Told{r, b.sum(r)})
 	}
@@ -202,8 +205,8 @@ func (b *backlog) untoldNow() []Told {
 	return all[:min(len(all), toldRowsMax)]
 }
 
-// openCut parts what txns up to no do from what later ones do, and returns what was told. The
-// applying goroutine calls it between two entries.
+// openCut separates the work of txns up to no from the work of later ones, and returns the told
+// work. The applying goroutine calls it between two entries.
 func (b *backlog) openCut(no uint64) (told []Told) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -211,7 +214,7 @@ func (b *backlog) openCut(no uint64) (told []Told) {
 	return b.told.list()
 }
 
-// cut is what was done by txns up to the cut. All of them must have run.
+// cut is the work of the txns up to the cut, all of which must have run.
 func (b *backlog) cut() (done []Told) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -229,7 +232,7 @@ func (b *backlog) closeCut() {
 	clear(b.later)
 }
 
-// list is the work by row, in their order.
+// list is the work by row, in the order of the rows.
 func (w rowWork) list() []Told {
 	all := make([]Told, 0, len(w))
 	// order does not matter: sorted below
@@ -240,7 +243,7 @@ func (w rowWork) list() []Told {
 	return all
 }
 
-// restoredBacklog is the backlog of a snapshot.
+// restoredBacklog is the backlog that a snapshot holds.
 func restoredBacklog(done, told []Told) *backlog {
 	b := newBacklog()
 	for _, t := range told {

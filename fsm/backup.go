@@ -9,16 +9,16 @@ import (
 	"lockstep/engine/rdb"
 )
 
-// DayMs is the time of day at the snapshot, in Unix milliseconds: keys whose
-// expiry is not later are gone, whether they have been deleted or not.
+// DayMs is the time of day at the snapshot, in Unix milliseconds. Keys that expire
+// at this time or earlier count as gone, whether they have been deleted or not.
 func (s *Snapshot) DayMs() int64 { return s.header.stampMs + s.header.dayOffsetMs }
 
 // PersistKeys writes the snapshot's keys as an RDB file that any redis-server
-// opens: without what only a replica of the shard needs (versions, the duplicate
-// table, the place in the log). With programs the libraries of functions are in
-// it, and the scripts that were loaded, in auxiliary fields. told is called after
-// each database of a lock slot with the number of keys written. An error of w
-// ends it.
+// opens. The file lacks the data that only a replica of the shard needs (versions,
+// the duplicate table, the log position). With programs set, it also holds the
+// function libraries, and the loaded scripts in auxiliary fields. told is called
+// after each database of a lock slot with the number of keys written. An error of w
+// ends the writing.
 func (s *Snapshot) PersistKeys(w io.Writer, programs bool, told func(keys int)) error {
 	if err := s.m.progress.wait(context.Background(), s.header.index); err != nil {
 		return err
@@ -52,7 +52,8 @@ func (s *Snapshot) PersistKeys(w io.Writer, programs bool, told func(keys int)) 
 	return out.Close()
 }
 
-// Keys is how many keys there are about now; it is exact if nothing changes.
+// Keys is about the number of keys there are now. It is exact while nothing
+// changes.
 func (s *Snapshot) Keys() int64 {
 	sum := 0
 	for db := range engine.Databases {
@@ -61,8 +62,8 @@ func (s *Snapshot) Keys() int64 {
 	return int64(sum)
 }
 
-// writePrograms writes scripts and libraries of functions. What came into the
-// script cache by EVAL alone is there only with evaluated.
+// writePrograms writes scripts and function libraries. Scripts that came into the
+// script cache only by EVAL are written only with evaluated set.
 func (s *Snapshot) writePrograms(out *rdb.Writer, evaluated bool) {
 	for _, c := range s.scripts {
 		loaded := byte(0)

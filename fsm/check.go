@@ -20,9 +20,10 @@ func checkCommands(e *Entry) error {
 	return nil
 }
 
-// CheckCalls says why a gateway's txns must not enter the log, nil if they may.
-// An entry that a replica cannot run ends it, and every other, again and again: so
-// whoever leads looks before. What only leaders make is no gateway's.
+// CheckCalls says why a gateway's txns must not enter the log, and returns nil if
+// they may. An entry that a replica cannot run stops every replica, again after
+// each restart, so the leader checks before it proposes one. Txns of the kinds that
+// only leaders make are refused.
 func CheckCalls(txns []Txn) error {
 	for i := range txns {
 		t := &txns[i]
@@ -36,14 +37,14 @@ func CheckCalls(txns []Txn) error {
 	return nil
 }
 
-// CheckReads says why txns cannot be run as reads, nil if they can.
+// CheckReads says why txns cannot be run as reads, and returns nil if they can.
 func CheckReads(txns []Txn) error {
 	if err := CheckCalls(txns); err != nil {
 		return err
 	}
 	for i := range txns {
 		t := &txns[i]
-		// What a program does is judged where it is planned.
+		// For a program this is decided when it is planned.
 		if planned := t.Kind == KindCommand && t.Ops[0].lookup().Plan != nil; !planned && !t.mayOnlyRead() {
 			return ErrLogged
 		}
@@ -51,8 +52,9 @@ func CheckReads(txns []Txn) error {
 	return nil
 }
 
-// mayOnlyRead reports whether all commands of the txn only read, or run programs: of these it is
-// known when they are planned. Commands that look at programs or change them do not count.
+// mayOnlyRead reports whether all commands of the txn only read or run programs. Whether a program
+// writes is known when it is planned. Commands that inspect programs or change them do not count as
+// reads.
 func (t *Txn) mayOnlyRead() bool {
 	for i := range t.Ops {
 		if spec := t.Ops[i].lookup(); spec.Plan != nil && !spec.RunsProgram() || spec.Writes(t.Ops[i].Args) {
@@ -83,8 +85,8 @@ func (t *Txn) check() error {
 	return nil
 }
 
-// checkSetting refuses a setting, or a value of one, that this program does not know:
-// replicas that pass it over would differ from the others.
+// checkSetting refuses a setting, or a value of one, that this version does not know: a replica
+// that ignored it would differ from the others.
 func checkSetting(name, value string) error {
 	if s := command.DefaultSettings; !s.Set(name, value) {
 		return fmt.Errorf("%w: the setting %.40q as %.40q", ErrCommand, name, value)
@@ -92,5 +94,6 @@ func checkSetting(name, value string) error {
 	return nil
 }
 
-// settingSpec is the row of what changes a setting, daySpec of what changes the time of day.
+// settingSpec is the row of the command that changes a setting, daySpec that of the one that
+// changes the time of day.
 var settingSpec, daySpec = commands.Get("lockstep.set"), commands.Get("lockstep.day")

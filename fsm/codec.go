@@ -19,7 +19,7 @@ import (
 //	[ told uv { row uv  work uv }  [ free uv { txn uv } ] ]
 //	CRC-32C of all before, u32
 //
-// A bundle, there and in a forwarded request:
+// A bundle, in an entry and in a forwarded request:
 //
 //	node u64  boot u64  lane u32  first seq uv  acked below uv  txns uv
 //	{ kind u8  proto u8  [ user ]  [ caller: node u64  client uv ]
@@ -27,17 +27,17 @@ import (
 //	  watches uv { db u8  key  version uv  seen at uv }
 //	  ops uv     { db u8  args uv  { arg } } }
 //
-// The highest bit of an op's db is set where the second argument is the SHA1 of
-// a script, in place of its text.
+// The highest bit of an op's db is set where the second argument is a script's SHA1 in place of its
+// text.
 //
-// The highest bit of proto is set for a txn that leaves the record of its keys'
-// use alone, the one below it where memory was full, the next one where the
-// rules of a user follow, the next one where a caller follows. A caller's client is its
-// number twice, and one more where somebody monitors.
+// The highest bit of proto is set for a txn that leaves the usage record of its keys unchanged. The
+// next lower bit is set where memory was full, the next where the rules of a user follow, and the
+// next where a caller follows. A caller's client is its number times two, plus one if a client is
+// monitoring.
 //
-// What leaders tell of work (backlog.go) is there where there is something to tell; a row is
-// numbered from rowFirst, a txn by its place in the entry, and the next by how much further on it
-// is.
+// What leaders report of work (backlog.go) is present only where there is something to report. A
+// row is numbered from rowFirst. The first txn is given by its position in the entry, each further
+// one by its distance from the one before.
 //
 // Fixed numbers are little endian, uv is an unsigned varint, texts are a uv
 // length and bytes.
@@ -67,14 +67,15 @@ var (
 	ErrCorrupt = errors.New("fsm: corrupt entry")
 	ErrVersion = errors.New("fsm: entry of an unknown version")
 	ErrGroup   = errors.New("fsm: entry of another group")
-	// ErrCommand: a newer node proposed a command that this one does not know.
+	// ErrCommand means that a newer node proposed a command that this one does not
+	// know.
 	ErrCommand = errors.New("fsm: entry holds an unknown command")
 )
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// EntryID names an entry before it has an index: the leader that made it, its
-// boot and a counter. The leader finds its waiting calls by it.
+// EntryID names an entry before it has an index: the leader that made it, that
+// leader's boot, and a counter. The leader uses it to find its waiting calls.
 type EntryID struct {
 	Node, Boot, N uint64
 }
@@ -89,8 +90,8 @@ type Entry struct {
 	Txns int
 	// Told is the work that the leader had seen done.
 	Told []Told
-	// Free are the places in the entry, in order, of those txns that may take long, lock their keys
-	// alone, and need not hold the lane. nil: none must.
+	// Free lists, in order, the positions in the entry of those txns that may take long, lock only
+	// their keys, and need not hold the lane. If it is nil, no txn must hold the lane.
 	Free []int
 }
 
@@ -120,8 +121,8 @@ func (b *EntryBuilder) Add(bundle []byte) {
 	b.bundles++
 }
 
-// Tell says behind the bundles what the leader has seen done, and which txns are free of the
-// lane (Entry.Free).
+// Tell writes, behind the bundles, what work the leader has seen done and which txns are free of
+// the lane (Entry.Free).
 func (b *EntryBuilder) Tell(told []Told, free []int) {
 	if len(told) == 0 && free == nil {
 		return
@@ -178,7 +179,7 @@ type entryDecoder struct {
 	bundles []Bundle
 }
 
-// decode checks and decodes an entry. What it returns points into data.
+// decode checks and decodes an entry. The result points into data.
 func (d *entryDecoder) decode(group uint32, data []byte) (Entry, error) {
 	if err := CheckEntry(group, data); err != nil {
 		return Entry{}, err
@@ -294,14 +295,14 @@ func appendText(dst, s []byte) []byte {
 	return append(binary.AppendUvarint(dst, uint64(len(s))), s...)
 }
 
-// callerBytesMax is the most that a caller takes, txnIDBytesMax the most that an
-// identity does.
+// callerBytesMax is the most bytes that a caller takes, txnIDBytesMax the most that
+// an identity takes.
 const (
 	callerBytesMax = 8 + binary.MaxVarintLen64
 	txnIDBytesMax  = 8 + 8 + 4 + binary.MaxVarintLen64
 )
 
-// BundleSize is at least the number of bytes that a bundle of common txns takes.
+// BundleSize is an upper bound of the bytes that a bundle of common txns takes.
 func BundleSize(b *Bundle) int {
 	n := 48
 	for i := range b.Txns {
@@ -335,8 +336,7 @@ func TxnSize(t *Txn) int {
 	return n
 }
 
-// DecodeBundle decodes one bundle that fills data. What it returns points into
-// data.
+// DecodeBundle decodes one bundle that fills data. The result points into data.
 func DecodeBundle(data []byte) (Bundle, error) {
 	d := decoder{rest: data}
 	var b Bundle
@@ -347,18 +347,20 @@ func DecodeBundle(data []byte) (Bundle, error) {
 	return b, nil
 }
 
-// BundleID is the identity of the first txn of an encoded bundle; false: it is broken.
+// BundleID is the identity of the first txn of an encoded bundle. It returns false if the bundle is
+// corrupt.
 func BundleID(data []byte) (TxnID, bool) {
 	d := decoder{rest: data}
 	id := TxnID{Origin{d.u64(), d.u64(), d.u32()}, d.uvarint()}
 	return id, !d.failed
 }
 
-// decoders are kept for EachTxn: a new one makes room for many txns.
+// decoders are kept for EachTxn, because a new one allocates room for many txns.
 var decoders = sync.Pool{New: func() any { return new(decoder) }}
 
-// EachTxn calls f with the txns of one encoded bundle that fills data, in order;
-// false: it is broken. What f gets is used again afterwards.
+// EachTxn calls f with the txns of one encoded bundle that fills data, in order. It
+// returns false if the bundle is corrupt. The txn passed to f is reused after f
+// returns.
 func EachTxn(data []byte, f func(t *Txn)) bool {
 	d := decoders.Get().(*decoder)
 	defer decoders.Put(d)
@@ -374,7 +376,7 @@ func EachTxn(data []byte, f func(t *Txn)) bool {
 	return true
 }
 
-// decoder reads an entry's parts. After a failure it returns zeros. It never
+// decoder reads the parts of an entry. After a failure it returns zeros. It never
 // allocates for more elements than there are bytes left.
 type decoder struct {
 	rest   []byte
@@ -386,7 +388,7 @@ type decoder struct {
 	txns room[Txn]
 }
 
-// begin sets a decoder that was used before to other data.
+// begin points a used decoder at other data.
 func (d *decoder) begin(data []byte) {
 	d.rest, d.failed = data, false
 	d.args.reuse()
@@ -394,17 +396,17 @@ func (d *decoder) begin(data []byte) {
 	d.txns.reuse()
 }
 
-// room is memory from which lists are cut, one behind the other.
+// room is memory from which lists are cut, one after the other.
 type room[T any] struct {
 	free []T
 	// all is the largest piece that free was cut from.
 	all []T
 }
 
-// reuse makes what was cut off before available again.
+// reuse makes the whole piece available again.
 func (r *room[T]) reuse() { r.free = r.all }
 
-// cut returns a list of n elements, which hold what they held before.
+// cut returns a list of n elements, which keep their old contents.
 func (r *room[T]) cut(n int) []T {
 	const least = 64
 	if n > len(r.free) {
@@ -476,17 +478,17 @@ func (d *decoder) varint() int64 {
 	return v
 }
 
-// What the parts of a bundle take at least, in bytes.
+// The least number of bytes that the parts of a bundle take.
 const (
 	txnBytesMin   = 4 // kind, proto, no watches, no ops
 	watchBytesMin = 4
-	opBytesMin    = 3 // database, one argument of nothing
+	opBytesMin    = 3 // database, one empty argument
 )
 
 // count reads a number of elements, each of which takes at least a byte.
 func (d *decoder) count() int { return d.countOf(1) }
 
-// countOf reads a number of elements, each of which takes at least so many bytes.
+// countOf reads a number of elements, each of which takes at least bytesMin bytes.
 func (d *decoder) countOf(bytesMin int) int {
 	n := d.uvarint()
 	if n > uint64(len(d.rest)/bytesMin) {
@@ -551,7 +553,7 @@ func (d *decoder) txn(t *Txn) {
 	}
 }
 
-// toldBytesMin is what the work of a row takes at least, in bytes.
+// toldBytesMin is the least number of bytes that the work of a row takes.
 const toldBytesMin = 2
 
 func (d *decoder) told() []Told {
@@ -567,7 +569,7 @@ func (d *decoder) told() []Told {
 	return told
 }
 
-// places reads places below n, in order.
+// places reads positions below n, in order.
 func (d *decoder) places(n int) []int {
 	places, last := make([]int, d.count()), 0
 	for i := range places {

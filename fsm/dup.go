@@ -9,28 +9,27 @@ import (
 
 const (
 	// LaneWindow is how far a lane's newest sequence number may be ahead of the
-	// oldest one not yet acknowledged. Gateways keep to it.
+	// oldest one not yet acknowledged. Gateways stay within it.
 	LaneWindow = 4096
 	// Lanes is the number of lanes a gateway has for each shard.
 	Lanes = 64
-	// replyKeptMax is the length in bytes up to which a reply is kept for a
-	// repeated question, replyKeptLeast the length up to which every reply is.
+	// replyKeptMax is the longest reply, in bytes, that is kept for a retry, and
+	// replyKeptLeast the length up to which every reply is kept.
 	replyKeptMax   = 16 << 10
 	replyKeptLeast = 128
-	// repliesKeptBytes is what a gateway's records share: see replyRoom.
+	// repliesKeptBytes is the memory that a gateway's records share (replyRoom).
 	repliesKeptBytes = 8 << 20
-	// originsMax is how many gateways a shard remembers; the one silent for
-	// longest goes first. Cluster membership keeps far below it.
+	// originsMax is how many gateways a shard remembers. The one that has been
+	// silent the longest is evicted first. Cluster membership stays far below it.
 	originsMax = 256
 )
 
-// dupTable is the memory of what was executed: per gateway and lane, the
-// replies of txns that the gateway may ask for again (after Lee et al.,
-// "Implementing Linearizability at Large Scale and Low Latency", SOSP 2015).
-// It is part of the replicated state.
+// dupTable remembers executed txns: per gateway and lane, the replies of txns that
+// the gateway may retry (after Lee et al., "Implementing Linearizability at Large
+// Scale and Low Latency", SOSP 2015). It is part of the replicated state.
 //
-// Only the applying goroutine touches the table; records are finished by
-// whichever goroutine ran the txn.
+// Only the applying goroutine touches the table. A record is finished by the
+// goroutine that ran the txn.
 type dupTable struct {
 	origins map[uint64]*dupOrigin
 }
@@ -42,25 +41,24 @@ type dupOrigin struct {
 	// held is the number of records in all lanes.
 	held  int
 	lanes [Lanes]*dupLane
-	// waits are the lanes of clients that wait, by their number; see serve.go.
+	// waits are the lanes of waiting clients, by their number (serve.go).
 	waits map[uint32]*waitLane
 }
 
-// replyRoom is the length in bytes up to which the reply of a new record is kept,
-// the held-th that its gateway has. It must depend on nothing but the log before
-// it, or replicas would differ; how long replies are is known only when they have
-// run. So a gateway's records share as if all were as long as they may be.
+// replyRoom is the longest reply, in bytes, that a new record keeps if it is the held-th record of
+// its gateway. It must depend only on the log before it, or replicas would differ, and the length
+// of a reply is known only after its txn has run. So a gateway's records share the memory as if
+// every reply were as long as its record allows.
 //
-// However records come and go, the k-th oldest of those that are held was at
-// least the k-th when it came. With n records a gateway's replies are therefore no
-// longer than the sum of replyRoom(1) to replyRoom(n): 8 MiB for 512 of them, 30 MiB
-// for 8192, and 71 MiB for the 262144 that Lanes and LaneWindow let it have, where
-// replyKeptMax alone would be 4 GiB.
+// However records come and go, the k-th oldest record still held was at least the k-th when it was
+// made. With n records a gateway's replies are therefore no longer than the sum of replyRoom(1) to
+// replyRoom(n): 8 MiB for 512 records, 30 MiB for 8192, and 71 MiB for the 262144 that Lanes and
+// LaneWindow allow. With replyKeptMax alone the bound would be 4 GiB.
 func replyRoom(held int) int {
 	return min(replyKeptMax, max(replyKeptLeast, repliesKeptBytes/max(held, 1)))
 }
 
-// dupLane is a window of records: records[i] belongs to base+i, nil where the
+// dupLane is a window of records: records[i] belongs to base+i, and is nil if the
 // number was not seen.
 type dupLane struct {
 	origin  *dupOrigin
@@ -68,21 +66,21 @@ type dupLane struct {
 	records []*dupRecord
 }
 
-// dupRecord is the outcome of one txn. There is one for each txn of the log: its
-// fields stand so that they take little.
+// dupRecord is the outcome of one txn. There is one for each txn of the log, so its
+// fields are ordered to take little memory.
 type dupRecord struct {
-	mu sync.Mutex
+	mu sync.Mutex // guards what follows, but room
 	// room is the length up to which the reply is kept; it is set before the txn
 	// runs.
 	room int32
 	done bool
-	// lost: the reply was too long to keep; gone: the txn did not run, for
-	// OutcomeScriptGone; unserved: it is of KindServe and found nothing; refused: it did
-	// not run, for OutcomeRefused.
+	// lost means that the reply was too long to keep; gone, that the txn did not run
+	// (OutcomeScriptGone); unserved, that a KindServe found nothing; refused, that the txn did not
+	// run (OutcomeRefused).
 	lost, gone, unserved, refused bool
 	reply                         []byte
-	// others wait for the same txn, met again before it had run; the last comes
-	// first.
+	// others are the receivers of retries that came before the txn had run, the
+	// newest first.
 	others *waiting
 }
 
@@ -94,23 +92,24 @@ type waiting struct {
 
 func newDupTable() *dupTable { return &dupTable{origins: map[uint64]*dupOrigin{}} }
 
-// verdict says what to do with a txn.
+// verdict says how to treat a txn.
 type verdict uint8
 
 const (
-	// verdictRun: it is new.
+	// verdictRun means that the txn is new.
 	verdictRun verdict = iota
-	// verdictKnown: it has run or is about to; its record tells.
+	// verdictKnown means that the txn has run or is about to. Its record has the
+	// outcome.
 	verdictKnown
-	// verdictStale: its gateway gave it up, or is a process that is gone; it
-	// must not run.
+	// verdictStale means that the gateway has given the txn up, or that the gateway
+	// process has ended. The txn must not run.
 	verdictStale
 )
 
-// lane returns the lane of a bundle, after taking note of what its gateway
-// has acknowledged; nil when the bundle is of a boot that has ended, or its
-// numbers are beyond reason. Of those nothing is noted: they would let the table
-// refuse what its gateway says next.
+// lane returns the lane of a bundle, after recording what its gateway has
+// acknowledged. It returns nil if the bundle is from a boot that has ended, or if
+// its numbers are impossible. Nothing is recorded from such a bundle, because that
+// could make the table refuse the gateway's next bundles.
 func (d *dupTable) lane(b *Bundle, index uint64, stampMs int64) *dupLane {
 	if b.Origin.Node == 0 {
 		return unrepeated
@@ -131,27 +130,27 @@ func (d *dupTable) lane(b *Bundle, index uint64, stampMs int64) *dupLane {
 	return l
 }
 
-// NumbersFit reports whether the numbers of a bundle are such as a gateway gives out
-// (package router): it acknowledges nothing that it sends only now, and goes no
-// further than LaneWindow beyond what it has acknowledged.
+// NumbersFit reports whether a gateway could have given a bundle its numbers (package router): a
+// gateway acknowledges no txn that it is only now sending, and goes no further than LaneWindow
+// beyond what it has acknowledged.
 func (b *Bundle) NumbersFit() bool {
 	end := b.FirstSeq + b.numbered()
 	return b.Origin.Lane < Lanes && b.AckedBelow <= b.FirstSeq && end >= b.FirstSeq && end-b.AckedBelow <= LaneWindow
 }
 
-// bootAheadMaxMs bounds how far the boot number of a gateway, which is about a time in
-// microseconds, may be ahead of the log's time: 200 years, in milliseconds.
+// bootAheadMaxMs bounds how far a gateway's boot number, which is roughly a time in microseconds,
+// may be ahead of the log's time: 200 years, in milliseconds.
 const bootAheadMaxMs = 200 * 366 * 24 * 3600 * 1000
 
-// bootFits reports whether a gateway may begin with a boot number at a time of the log. A
-// number that no later one could follow would shut its gateway out for ever.
+// bootFits reports whether a gateway may start with a boot number at a given log time. A number so
+// high that no later one could follow would shut the gateway out for ever.
 func bootFits(boot uint64, stampMs int64) bool {
 	return boot/1000 <= uint64(max(stampMs, 0))+bootAheadMaxMs
 }
 
-// staleReply is what the receiver of a txn is told that is stale: the boot number that
-// its gateway is known by, 0: none. One that still waits for the txn has to begin anew
-// with a later one (StaleBoot).
+// staleReply is the reply to a stale txn: the boot number that the gateway is known by, or 0 if it
+// is unknown. A gateway that still waits for the txn has to start anew with a later boot number
+// (StaleBoot).
 func (d *dupTable) staleReply(node uint64) []byte {
 	boot := uint64(0)
 	if o := d.origins[node]; o != nil {
@@ -160,15 +159,15 @@ func (d *dupTable) staleReply(node uint64) []byte {
 	return binary.AppendUvarint(nil, boot)
 }
 
-// StaleBoot reads the reply of a txn that was stale: the boot number that the shard knows
-// of its gateway; 0: none.
+// StaleBoot reads the reply to a stale txn: the boot number that the shard knows of its gateway, or
+// 0 if it knows none.
 func StaleBoot(reply []byte) uint64 {
 	boot, _ := binary.Uvarint(reply)
 	return boot
 }
 
-// origin returns what is known of a gateway; nil: its process is one that has
-// ended, or none that there can be.
+// origin returns what is known of a gateway. It returns nil if the boot has ended,
+// or if its number is impossible.
 func (d *dupTable) origin(node, boot, index uint64, stampMs int64) *dupOrigin {
 	o := d.origins[node]
 	switch {
@@ -219,7 +218,7 @@ func (l *dupLane) forgetBelow(seq uint64) {
 	l.base = seq
 }
 
-// seen is how many of the records there are.
+// seen is how many of the records are not nil.
 func seen(records []*dupRecord) (n int) {
 	for _, r := range records {
 		if r != nil {
@@ -229,11 +228,11 @@ func seen(records []*dupRecord) (n int) {
 	return n
 }
 
-// unrepeated stands for the lane of what leaders propose for themselves
-// (Origin.Node 0): it is never asked for again.
+// unrepeated stands for the lane of txns that leaders propose themselves
+// (Origin.Node 0). These are never retried.
 var unrepeated = &dupLane{}
 
-// judge says what to do with the txn of number seq. A new one gets fresh as its
+// judge decides how to treat the txn with number seq. A new txn gets fresh as its
 // record.
 func (l *dupLane) judge(seq uint64, fresh *dupRecord) (*dupRecord, verdict) {
 	if l == unrepeated {
@@ -255,9 +254,9 @@ func (l *dupLane) judge(seq uint64, fresh *dupRecord) (*dupRecord, verdict) {
 	return fresh, verdictRun
 }
 
-// finish stores the outcome and answers whoever asked meanwhile. It returns a
-// copy of the reply, if that is wanted: a long one that nobody waits for and no
-// record keeps is not copied.
+// finish stores the outcome and answers the retries that came meanwhile. It returns
+// a copy of the reply if one is wanted. A long reply that no receiver waits for and
+// no record keeps is not copied.
 func (r *dupRecord) finish(reply []byte, outcome Outcome, wanted bool) []byte {
 	if r == nil {
 		return copyIf(wanted, reply)
@@ -286,7 +285,7 @@ func copyIf(wanted bool, reply []byte) []byte {
 	return shared(reply)
 }
 
-// answer gives the outcome to a receiver, now or when it is there.
+// answer gives the outcome to a receiver, now or once the txn has run.
 func (r *dupRecord) answer(receiver Receiver, txn int) {
 	if receiver == nil {
 		return

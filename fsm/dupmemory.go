@@ -2,20 +2,22 @@ package fsm
 
 import "unsafe"
 
-// dupLooksMax is how many records are looked at; the others are taken to be as long.
+// dupLooksMax is how many records are measured; the others are assumed to have the same average
+// size.
 const dupLooksMax = 4096
 
 const dupRecordBytes = int64(unsafe.Sizeof(dupRecord{}) + unsafe.Sizeof((*dupRecord)(nil)))
 
-// KeptBytes is about what is kept to answer repeated questions, as it was at the
-// first entry behind the last call: the duplicate table is the applying goroutine's,
-// which measures it when somebody has asked.
+// KeptBytes is about how much memory the duplicate table takes. The table belongs to the applying
+// goroutine, which measures it at the first entry after a call; so the result is that of the call
+// before.
 func (m *Machine) KeptBytes() int64 {
 	m.keptAsked.Store(true)
 	return m.keptBytes.Load()
 }
 
-// measureKept measures it if somebody asked. Only the applying goroutine calls it.
+// measureKept measures the table if KeptBytes was called. Only the applying
+// goroutine calls it.
 func (m *Machine) measureKept() {
 	if m.keptAsked.Load() {
 		m.keptAsked.Store(false)
@@ -23,7 +25,7 @@ func (m *Machine) measureKept() {
 	}
 }
 
-// memoryBytes is about what the table takes.
+// memoryBytes is about how much memory the table takes.
 func (d *dupTable) memoryBytes() int64 {
 	held, looked, bytes := int64(0), int64(0), int64(0)
 	for _, node := range d.sortedNodes() {

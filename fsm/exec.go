@@ -13,7 +13,7 @@ import (
 	"lockstep/engine/script"
 )
 
-// run is the applying of one entry.
+// run is the application of one entry.
 type run struct {
 	m        *Machine
 	st       *state
@@ -30,53 +30,54 @@ type work struct {
 	run    *run
 	txn    *Txn
 	record *dupRecord
-	// ordinal is the txn's place in its entry, no its number in the shard.
+	// ordinal is the txn's position in its entry, no its number in the shard.
 	ordinal  int
 	no       uint64
 	settings *command.Settings
-	// dayOffsetMs is command.Ctx's.
+	// dayOffsetMs is that of command.Ctx.
 	dayOffsetMs int64
 	// origin and seq are the txn's identity.
 	origin *Origin
 	seq    uint64
-	// next runs right behind this one and under the same ticket, which is that of
-	// head: a KindServe for a client that waits for what this one may bring.
+	// next runs right behind this txn and under the same ticket, which is that of
+	// head. It is a KindServe for a client that waits for data that this txn may
+	// bring.
 	next, head *work
-	// left: the txn was left out.
+	// left means that the txn was left out.
 	left bool
-	// watchFailed: it is known beforehand that a watch of the txn does not hold.
+	// watchFailed means that a watch of the txn is already known not to hold.
 	watchFailed bool
-	// before is the outcome of the KindServe before this one of the same wait.
+	// before is the outcome of the previous KindServe of the same wait.
 	before *dupRecord
 	task   sched.Task
 	// slot is room for the one lock slot that most txns need.
 	slot [1]sched.SlotMode
 	// first is the first key the txn names; its Key is nil if there is none.
 	first engine.Lookup
-	// mark is what the txn was told of the work before it; nil: it does not take long. own is what
-	// one that does locks for itself, and not for those behind it (next); what it would lock, if it
-	// asked for no more than it needs (Plan.Asks).
+	// mark is the told work at the txn's position in the log, or nil for a txn that does not take
+	// long. own is what a long txn locks for itself, without the locks of the txns behind it
+	// (next), and as if it asked for no more than it needs (Plan.Asks).
 	mark *mark
 	own  sched.Access
-	// laned: it holds the lane, too.
+	// laned means that the txn also holds the lane.
 	laned bool
 }
 
-// applying is the memory in which entries are decoded and their txns made ready,
-// one entry after the other. It belongs to the goroutine that applies. A txn that
-// was handed over may still need it when that goroutine goes on: then it begins
-// anew in other memory.
+// applying is the memory in which entries are decoded and their txns prepared, one
+// entry after the other. It belongs to the applying goroutine. If a txn that was
+// handed to a worker may still need the memory, the goroutine goes on with new
+// memory.
 type applying struct {
 	decoder entryDecoder
-	// run is used again for entries whose txns have all run at the end.
+	// run is reused if all txns of the entry have run when it is done.
 	run     *run
 	works   []work
 	tasks   []*sched.Task
 	lookups []engine.Lookup
 }
 
-// keptBytes is the length of an entry that may be held on to until the next, and
-// keptTxns the number of txns for which there is room.
+// keptBytes is the longest entry, and keptTxns the largest number of txns, for
+// which the memory is kept for the next entry.
 const (
 	keptBytes = 64 << 10
 	keptTxns  = 2048
@@ -90,7 +91,7 @@ func (a *applying) begin() *run {
 	return a.run
 }
 
-// end makes the memory ready for the next entry, or gives it up.
+// end makes the memory ready for the next entry, or drops it.
 func (a *applying) end(free bool, bytes int) {
 	if !free || bytes > keptBytes || cap(a.works) > keptTxns {
 		*a = applying{}
@@ -108,8 +109,8 @@ func (r *run) apply(e *Entry, a *applying) (free bool) {
 	for i := range e.Bundles {
 		b := &e.Bundles[i]
 		lane := r.st.dup.lane(b, r.index, r.stampMs)
-		// A bundle's records are forgotten together: had they their memory from those of
-		// others, theirs would stay for as long.
+		// A bundle's records are forgotten together. If they shared memory with other bundles'
+		// records, that memory would be kept as long as the longest-lived of them.
 		records := make([]dupRecord, len(b.Txns))
 		seq := b.FirstSeq
 		for j := range b.Txns {
@@ -149,7 +150,7 @@ func (r *run) deliver(ordinal int, reply []byte, outcome Outcome, work int64) {
 	}
 }
 
-// stale tells the receiver of a gateway's txn that it was stale.
+// stale reports to the receiver of a gateway's txn that it was stale.
 func (r *run) stale(ordinal int, node uint64) {
 	if r.receiver != nil {
 		r.receiver.Deliver(ordinal, r.st.dup.staleReply(node), OutcomeStale, 0)
@@ -159,9 +160,9 @@ func (r *run) stale(ordinal int, node uint64) {
 func (r *run) submit(works []work, a *applying) (free bool) {
 	a.tasks = a.tasks[:0]
 	no := r.m.txnNo.Load()
-	// gone is the bundle that is not to be gone on with.
+	// gone is the origin of the bundle that must not be continued.
 	var gone *Origin
-	// early: all tasks that were submitted before the others have run.
+	// early means that all tasks that were submitted before the others have run.
 	early := true
 	for i := range works {
 		w := &works[i]
@@ -203,30 +204,30 @@ func (r *run) submit(works []work, a *applying) (free bool) {
 	return r.st.sched.SubmitAll(a.tasks, func(claimed []*sched.Task) { a.warm(r.st.ks, claimed) }) && early
 }
 
-// changesPrograms reports whether a transaction changes the scripts or functions of its
-// shard in so many words.
+// changesPrograms reports whether a transaction names a command that changes the scripts or
+// functions of its shard.
 func (t *Txn) changesPrograms() bool {
 	return t.Kind == KindExec && t.has((*command.Spec).ChangesPrograms)
 }
 
-// watchesHold reports beforehand whether the watches of a txn will hold when it runs.
-// All txns before it must have been submitted. What a transaction does to the script
-// cache is done when it is planned, and must not be done if a watch fails; so here,
-// and only here, applying waits for txns that run. Nobody can change a watched key
-// between this look and the txn: whoever changes keys comes by this goroutine.
+// watchesHold reports whether the watches of a txn will hold when it runs. All txns before it must
+// have been submitted. What a transaction does to the script cache is done when it is planned, and
+// must not be done if a watch fails. So here, and only here, applying waits for running txns. No
+// watched key can change between this check and the txn, because all changes of keys go through
+// this goroutine.
 func (r *run) watchesHold(t *Txn) bool {
 	ticket := sched.Ticket{Label: "exec"}
 	var access sched.Access
 	for i := range t.Watches {
 		access.Add(r.st.ks.LockSlot(t.Watches[i].Key), sched.Shared)
 	}
-	// It fails when its context ends alone.
+	// It fails only when its context ends.
 	_ = r.st.sched.Lock(context.Background(), &ticket, &access)
 	defer r.st.sched.Unlock(&ticket)
 	return watchesHold(&command.Ctx{KS: r.st.ks, Times: command.Times{NowMs: r.stampMs}}, t)
 }
 
-// warm has the keys of txns that are about to run looked up side by side.
+// warm looks up, in parallel, the keys of txns that are about to run.
 func (a *applying) warm(ks *engine.Keyspace, claimed []*sched.Task) {
 	if len(claimed) == 1 {
 		return
@@ -240,21 +241,22 @@ func (a *applying) warm(ks *engine.Keyspace, claimed []*sched.Task) {
 	ks.Warm(a.lookups)
 }
 
-// setting applies a change of settings at its place in the log: txns behind it
+// setting applies a change of settings at its position in the log. Txns behind it
 // get the new ones.
 func (r *run) setting(t *Txn) {
 	if t.Kind != KindSetting {
 		return
 	}
 	s := *r.st.settings
-	s.Set(string(t.Ops[0].Args[1]), string(t.Ops[0].Args[2])) // check has seen that it can be set
+	s.Set(string(t.Ops[0].Args[1]), string(t.Ops[0].Args[2])) // check has made sure that the setting is valid
 	r.st.settings = &s
 	r.m.settings.Store(&s)
 }
 
-// findScripts finds the scripts that a txn names by their SHA1, at its place in
-// the log; false: one of them is not there. All are found before the first op is
-// planned: a SCRIPT FLUSH of the same txn is no reason to give it up.
+// findScripts finds the scripts that a txn names by their SHA1, at its position in
+// the log. It returns false if one of them is missing. All are found before the
+// first op is planned, so that a SCRIPT FLUSH in the same txn does not make it
+// fail.
 func (r *run) findScripts(t *Txn) bool {
 	for i := range t.Ops {
 		op := &t.Ops[i]
@@ -268,7 +270,7 @@ func (r *run) findScripts(t *Txn) bool {
 	return true
 }
 
-// leaveOut ends a txn that does not run because a script has gone.
+// leaveOut ends a txn that does not run because a script is gone from the cache.
 func (w *work) leaveOut() {
 	w.run.m.counters.ScriptsGone.Add(1)
 	w.record.finish(nil, OutcomeScriptGone, false)
@@ -276,7 +278,7 @@ func (w *work) leaveOut() {
 	w.run.m.progress.done(w.run.entry, 1)
 }
 
-// settle plans the txn's calls of programs at their place in the log.
+// settle plans the txn's calls of programs at their position in the log.
 func (r *run) settle(t *Txn) {
 	for i := range t.Ops {
 		if op := &t.Ops[i]; op.lookup().Plan != nil {
@@ -285,8 +287,8 @@ func (r *run) settle(t *Txn) {
 	}
 }
 
-// settleFunctions ends the changes of functions that the txn has announced,
-// whether it made them or not: a watch may have failed.
+// settleFunctions ends the function changes that the txn has announced, whether it
+// made them or not: a watch may have failed.
 func (w *work) settleFunctions() {
 	for i := range w.txn.Ops {
 		if plan := w.txn.Ops[i].plan; plan != nil && plan.ChangesFunctions {
@@ -295,9 +297,9 @@ func (w *work) settleFunctions() {
 	}
 }
 
-// accessOf fills in what a logged txn locks and the first of its keys, and tells
-// whether it may take long. Work that touches the whole keyspace is global here even when it only
-// reads: on every replica it must see the same moment.
+// accessOf fills in the locks of a logged txn and the first of its keys, and reports whether the
+// txn may take long. Work on the whole keyspace takes the global lock here even if it only reads,
+// because it must see the same state on every replica.
 func accessOf(a *sched.Access, first *engine.Lookup, ks *engine.Keyspace, t *Txn) (heavy bool) {
 	var buf [8]command.KeyRef
 	for i := range t.Ops {
@@ -328,9 +330,9 @@ func accessOf(a *sched.Access, first *engine.Lookup, ks *engine.Keyspace, t *Txn
 	return heavy
 }
 
-// loggedMode is how a logged command takes a key. With some arguments a command
-// that writes only reads its key (GETEX); but in the log it deletes on its way
-// what has expired, and so it takes the key exclusively all the same.
+// loggedMode is how a logged command locks a key. With some arguments a command
+// that can write only reads its key (GETEX). In the log it still deletes expired
+// keys on its way, so it locks the key exclusively.
 func loggedMode(spec *command.Spec, k command.KeyRef) sched.Mode {
 	if spec.Is(command.Write) && k.Flags&command.KeyRO == 0 {
 		return sched.Exclusive
@@ -338,7 +340,7 @@ func loggedMode(spec *command.Spec, k command.KeyRef) sched.Mode {
 	return k.Mode
 }
 
-// lockPlanned adds what a planned op locks. A script in a transaction locks
+// lockPlanned adds the locks of a planned op. A script in a transaction locks
 // everything, whatever its flags say.
 func lockPlanned(a *sched.Access, ks *engine.Keyspace, t *Txn, op *Op) {
 	if t.Kind == KindExec && op.plan.Access != command.PlanNothing {
@@ -348,7 +350,7 @@ func lockPlanned(a *sched.Access, ks *engine.Keyspace, t *Txn, op *Op) {
 	op.lock(a, ks)
 }
 
-// execution is what running a txn needs; pooled.
+// execution is the pooled state that running a txn needs.
 type execution struct {
 	ctx     command.Ctx
 	out     reply.Writer
@@ -364,7 +366,7 @@ func (p *executionPool) get() *execution {
 	return &execution{}
 }
 
-// bufferKept is the size of a reply buffer worth keeping.
+// bufferKept is the largest reply buffer that goes back into the pool.
 const bufferKept = 64 << 10
 
 func (p *executionPool) put(x *execution) {
@@ -374,8 +376,8 @@ func (p *executionPool) put(x *execution) {
 	p.pool.Put(x)
 }
 
-// Run implements sched.Runner: it runs the txn, and those behind it under the
-// same ticket.
+// Run implements sched.Runner: it runs the txn and those behind it under the same
+// ticket.
 func (w *work) Run() {
 	for w != nil {
 		next := w.next
@@ -384,7 +386,7 @@ func (w *work) Run() {
 	}
 }
 
-// runOne runs the txn under its locks, and hands out the reply.
+// runOne runs the txn under its locks and delivers the reply.
 func (w *work) runOne() {
 	m := w.run.m
 	if w.comesTooLate() {
@@ -421,7 +423,7 @@ func (w *work) runOne() {
 	m.progress.done(w.run.entry, 1)
 }
 
-// context is what the txn runs in.
+// context fills in the context that the txn runs in.
 func (w *work) context(x *execution) {
 	m := w.run.m
 	x.ctx = command.Ctx{
@@ -444,15 +446,15 @@ func (w *work) context(x *execution) {
 		x.ctx.UseTick = m.cfg.UseTick()
 	}
 	if w.run.receiver != nil {
-		// It runs for a client, and nowhere else for that one.
+		// Only the replica that answers the client has a receiver, so the scripts are reported once.
 		x.ctx.Witness, x.ctx.Caller = m.cfg.Witness, w.txn.Caller
 	}
 }
 
-// noteBacklog notes what is known of the work before a txn that takes long.
+// noteBacklog records, for a long txn, the told work at its position in the log.
 func (w *work) noteBacklog() {
 	if w.txn.Kind != KindCommand && w.txn.Kind != KindExec || !w.txn.TakesLong() {
-		return // the leader's own txns run in any case, and what is brief
+		return // neither the leader's own txns nor short ones are ever refused
 	}
 	ks := w.run.st.ks
 	if w.asks() != nil {
@@ -470,7 +472,7 @@ func (w *work) noteBacklog() {
 	w.mark = w.run.st.backlog.markOf(&w.own)
 }
 
-// asks is Plan.Asks of a txn that has one.
+// asks is Plan.Asks of the txn, or nil if it has none.
 func (w *work) asks() func(*command.Programs, [][]byte) (command.PlanAccess, bool) {
 	if w.txn.Kind != KindCommand || w.txn.Ops[0].plan == nil {
 		return nil
@@ -478,11 +480,11 @@ func (w *work) asks() func(*command.Programs, [][]byte) (command.PlanAccess, boo
 	return w.txn.Ops[0].plan.Asks
 }
 
-// laneOf is the row behind the last lock slot (backlog.go).
+// laneOf is the lane, the row behind the last lock slot (backlog.go).
 func laneOf(ks *engine.Keyspace) int32 { return int32(ks.LockSlots()) }
 
-// holds is what the txn locks, or what it would lock if it asked for no more than it needs:
-// that is the same on every replica. The txn has its turn.
+// holds is what the txn locks, or would lock if it asked for no more than it needs; this is the
+// same on every replica. The txn's turn has come.
 func (w *work) holds() *sched.Access {
 	if w.mark == nil {
 		return &w.task.Access
@@ -508,7 +510,8 @@ func (w *work) holds() *sched.Access {
 	return &w.own
 }
 
-// comesTooLate reports whether more work stood in the log before the txn than may.
+// comesTooLate reports whether more work was outstanding before the txn than the
+// limit allows.
 func (w *work) comesTooLate() bool {
 	limitMs := w.settings.OutstandingWorkMaxMs
 	if w.mark == nil || limitMs == 0 {
@@ -517,7 +520,8 @@ func (w *work) comesTooLate() bool {
 	return w.run.st.backlog.ahead(w.mark, w.holds()) > uint64(limitMs)*(command.WorkSecond/1000)
 }
 
-// refuse ends a txn that does not run because too much work was before it.
+// refuse ends a txn that does not run because too much work was outstanding before
+// it.
 func (w *work) refuse() {
 	w.settleFunctions()
 	w.run.m.counters.Refused.Add(1)
@@ -526,14 +530,14 @@ func (w *work) refuse() {
 	w.run.m.progress.done(w.run.entry, 1)
 }
 
-// countWork counts the work of a txn that took long, or was taken for one that does.
+// countWork counts the work of a txn that took long or was expected to.
 func (w *work) countWork(did int64) {
 	if w.mark != nil || did >= workLeast {
 		w.run.st.backlog.add(w.no, uint64(did), w.holds())
 	}
 }
 
-// commandsWork is the work that the commands of a txn take for their arguments.
+// commandsWork is the work that a txn's commands cause by their arguments.
 func commandsWork(ops []Op) (sum int64) {
 	for i := range ops {
 		sum += command.CommandWork(ops[i].Args)
@@ -583,8 +587,8 @@ func watchesHold(ctx *command.Ctx, t *Txn) bool {
 	return true
 }
 
-// seed makes the txn's source of chance from its place in the log (the
-// SplitMix64 finalizer, Steele et al. 2014).
+// seed derives the txn's random seed from its position in the log (the SplitMix64
+// finalizer, Steele et al. 2014).
 func seed(index uint64, ordinal int) uint64 {
 	z := index<<16 + uint64(ordinal) + 0x9e3779b97f4a7c15
 	z = (z ^ z>>30) * 0xbf58476d1ce4e5b9
@@ -592,8 +596,8 @@ func seed(index uint64, ordinal int) uint64 {
 	return z ^ z>>31
 }
 
-// shared returns a copy of a reply that may be kept; the most common ones are
-// copied once for all.
+// shared returns a copy of a reply that may be kept. The most common replies share
+// one copy each.
 func shared(b []byte) []byte {
 	switch string(b) {
 	case "+OK\r\n":

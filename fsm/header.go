@@ -9,22 +9,22 @@ import (
 	"lockstep/engine/command"
 )
 
-// header is the part of a snapshot that Redis has no word for: where in the
-// log it stands, and the state beside the keys. It travels in one auxiliary
-// field of the RDB file.
+// header is the part of a snapshot for which Redis has no format: the log position,
+// and the state besides the keys. It is stored in one auxiliary field of the RDB
+// file.
 type header struct {
 	index   uint64
 	txnNo   uint64
 	stampMs int64
-	// dayOffsetMs is by how much the time of day is ahead of stampMs. The expiries of the keys that follow are log
-	// times: only in a snapshot for others (PersistKeys) are they times of day.
+	// dayOffsetMs is how far the time of day is ahead of stampMs. The expiries of the keys that follow are log times.
+	// Only a snapshot for other programs (PersistKeys) has times of day.
 	dayOffsetMs int64
 	engine      engine.Config
 	// settings are the replicated limits.
 	settings command.Settings
 	swapped  [engine.Databases]uint64
 	origins  []originImage
-	// done and told are the backlog's.
+	// done and told are those of the backlog.
 	done, told []Told
 }
 
@@ -41,7 +41,7 @@ type laneImage struct {
 	records []*dupRecord
 }
 
-// headerVersion is raised when the encoding changes. Others are refused.
+// headerVersion is raised when the encoding changes. Other versions are refused.
 const headerVersion = 1
 
 // images copies the table. The records are shared: those of txns that have run
@@ -94,8 +94,8 @@ func (h *header) append(dst []byte) []byte {
 	return dst
 }
 
-// appendSettings writes the settings by name, so that versions that know others
-// can tell.
+// appendSettings writes the settings by name, so that a version with other settings
+// detects the difference.
 func appendSettings(dst []byte, s *command.Settings) []byte {
 	n := uint64(0)
 	s.Each(func(string, int64) { n++ })
@@ -104,8 +104,8 @@ func appendSettings(dst []byte, s *command.Settings) []byte {
 	return dst
 }
 
-// decodeSettings reads what appendSettings wrote. A setting that is not known
-// fails: replicas that ignore it would differ.
+// decodeSettings reads what appendSettings wrote. It fails at an unknown setting,
+// because a replica that ignored it would differ.
 func decodeSettings(d *decoder, s *command.Settings) {
 	for range d.count() {
 		name := string(d.text())

@@ -4,13 +4,13 @@ import "encoding/binary"
 
 // Behind is a KindServe that goes into the log behind a txn of a bundle.
 type Behind struct {
-	// Txn is the place of that txn in its bundle.
+	// Txn is the position of that txn in its bundle.
 	Txn   int
 	Serve *Txn
 }
 
-// AddServing appends an encoded bundle with KindServes between its txns, which are in
-// the order of their places. It does not look whether the bundle is sound.
+// AddServing appends an encoded bundle with KindServes between its txns. The serves are ordered by
+// position. It does not check the bundle.
 func (b *EntryBuilder) AddServing(bundle []byte, serves []Behind) {
 	d := decoder{rest: bundle}
 	id, acked := d.id(), d.uvarint()

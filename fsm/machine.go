@@ -1,7 +1,7 @@
-// Package fsm is one shard's replicated state machine: given the same log it
-// goes through the same states and gives the same replies, on every replica,
-// however many workers run its commands and wherever a snapshot is taken or
-// loaded. It imports no Raft, no network, no clock and no chance.
+// Package fsm is one shard's replicated state machine. Given the same log it goes
+// through the same states and gives the same replies on every replica, however many
+// workers run its commands and wherever a snapshot is taken or loaded. It uses no
+// Raft, no network, no clock and no randomness.
 //
 // Apply decodes an entry, asks the duplicate table about each txn, and takes
 // the tickets of those that are new, in log order, on one goroutine; package
@@ -10,7 +10,7 @@
 // slot run in log order.
 //
 // Invariants:
-//   - What a txn does and replies depends on the state under its lock slots,
+//   - What a txn does and replies depends only on the state under its lock slots,
 //     its arguments, its entry's time, and its number. The number counts all
 //     txns that ran, and is the version of the keys the txn changes.
 //   - Time never runs backwards: an entry stamped earlier than the one before
@@ -36,56 +36,58 @@ import (
 type Outcome uint8
 
 const (
-	// OutcomeDone: the txn ran, now or earlier, and this is its reply.
+	// OutcomeDone means that the txn ran, now or earlier, and that this is its
+	// reply.
 	OutcomeDone Outcome = iota
-	// OutcomeReplyLost: the txn ran earlier, and its reply was too long to keep.
+	// OutcomeReplyLost means that the txn ran earlier, and that its reply was too
+	// long to keep.
 	OutcomeReplyLost
-	// OutcomeStale: the txn was given up by its gateway before it came here; it
-	// may have run then, and has not run now. Or its numbers make no sense beside
-	// those that the shard knows of its gateway. The reply is for StaleBoot.
+	// OutcomeStale means that the gateway had given the txn up before it came here:
+	// it may have run earlier, and has not run now. It is also the outcome if the
+	// txn's numbers contradict those that the shard knows of its gateway. The reply
+	// is for StaleBoot.
 	OutcomeStale
-	// OutcomeScriptGone: the txn names a script by its SHA1 which the cache had when
-	// it was sent, and has no more; or it stands behind such a txn in its bundle. It
-	// has not run and never will: it can be sent anew with the script's text, under
-	// another identity.
+	// OutcomeScriptGone means that the txn names a script by its SHA1 that was in the cache when
+	// the txn was sent and no longer is, or that it follows such a txn in its bundle. It has not
+	// run and never will. It can be sent again with the script's text, under another identity.
 	OutcomeScriptGone
-	// OutcomeUnserved: a KindServe found nothing, and has changed nothing that
-	// commands see.
+	// OutcomeUnserved means that a KindServe found nothing, and has changed nothing
+	// that commands see.
 	OutcomeUnserved
-	// OutcomeRefused: more work stood in the log before the txn than
-	// outstanding-work-max-ms. It has not run and never will.
+	// OutcomeRefused means that more than outstanding-work-max-ms of work was
+	// outstanding before the txn. It has not run and never will.
 	OutcomeRefused
 )
 
-// Receiver takes the replies to one entry's txns. Deliver is called once for
-// each, from any goroutine, must not block, and may keep reply, which nobody
-// changes. work is what the txn has done just now, in units of work (command.WorkSecond): 0 if it
-// did not run now.
+// Receiver takes the replies to one entry's txns. Deliver is called once for each txn, from any
+// goroutine. It must not block, and may keep reply, which is never changed. work is what the txn
+// has done just now, in units of work (command.WorkSecond), or 0 if it did not run now.
 type Receiver interface {
 	Deliver(txn int, reply []byte, outcome Outcome, work int64)
 }
 
-// Sink tells who waits for an entry's replies: the leader that proposed it, if
-// its calls are still open; else nil.
+// Sink returns the receiver of an entry's replies: the leader that proposed the
+// entry, if its calls are still open, else nil.
 type Sink interface {
 	Receiver(EntryID) Receiver
 }
 
-// NoSink is the Sink of a replica for which nobody waits.
+// NoSink is the Sink of a replica whose replies nobody waits for.
 type NoSink struct{}
 
 // Receiver implements Sink.
 func (NoSink) Receiver(EntryID) Receiver { return nil }
 
-// Tracker hears which keys txns change, on every replica, while the txn holds
-// the keys' slots. It must not block, nor keep names, nor reach the machine.
+// Tracker is called with the keys that txns change, on every replica, while the txn
+// holds the keys' slots. It must not block, nor keep the names, nor call the
+// machine.
 type Tracker interface {
-	// Tracking reports whether Changed is to be called at all. It is asked when a
-	// txn begins to run: the entry is then counted in Queued.
+	// Tracking reports whether Changed is to be called at all. It is called when a
+	// txn starts to run; its entry is then counted in Queued.
 	Tracking() bool
-	// Changed is called once at the end of a txn that changed something; nil among
-	// the names stands for every key there is. A snapshot that replaces the state
-	// changes every key, and has no identity.
+	// Changed is called once at the end of a txn that changed something. A nil name
+	// stands for all keys. A snapshot that replaces the state changes all keys, and
+	// has no identity.
 	Changed(by TxnID, keys [][]byte)
 }
 
@@ -93,37 +95,38 @@ type Tracker interface {
 type Config struct {
 	// Group is the shard's number; entries of another group are refused.
 	Group uint32
-	// Engine is the state a shard begins with. It is part of the replicated
-	// state: a snapshot brings its own.
+	// Engine is the state a shard starts with. It is part of the replicated state:
+	// a snapshot brings its own.
 	Engine engine.Config
-	// Sched sizes the lock table's parallelism; Slots is set from Engine, and Moment is
-	// the time of the log.
+	// Sched sizes the lock table's parallelism. Slots is set from Engine, and Moment is the time of
+	// the log.
 	Sched sched.Config
-	// Sink receives replies; nil: nobody does.
+	// Sink receives replies. It may be nil.
 	Sink Sink
-	// Observer hears what txns of the log do to keys; nil: nobody does.
+	// Observer is told what logged txns do to keys. It may be nil.
 	Observer command.Observer
-	// Witness is told what scripts do that run here for a client; nil: nobody is.
+	// Witness is told what scripts do that run here for a client. It may be nil.
 	Witness command.Witness
-	// Owns tells which hash slots the shard has, nil: all. It must be the same on
-	// every replica, for ever.
+	// Owns reports which hash slots the shard has; nil means all. It must be the
+	// same on every replica, for ever.
 	Owns func(hashSlot int) bool
-	// Tracker hears which keys change; nil: nobody asks.
+	// Tracker is told which keys change. It may be nil.
 	Tracker Tracker
-	// UseTick, when set, reads this replica's clock of uses. It is not state.
+	// UseTick reads this replica's clock of key usage. It is not part of the state,
+	// and may be nil.
 	UseTick func() uint32
-	// Rest is called by long commands every few tenths of a millisecond; may be nil.
+	// Rest is called by long commands every few tenths of a millisecond. It may be nil.
 	Rest func()
-	// TakeBack, when set, takes back programs of a kind that wait before the log, for SCRIPT
-	// KILL, and tells how many there were.
+	// TakeBack withdraws programs of a kind that have not entered the log yet, for SCRIPT KILL, and
+	// returns how many there were. It may be nil.
 	TakeBack func(command.ProgramKind) int
-	// OpenBytesMax bounds what entries may take of which a txn has not run: their
-	// bytes, and OpenTxnBytes for each of their txns. 0: no bound.
+	// OpenBytesMax bounds the memory of entries with a txn that has not run: their
+	// bytes, plus OpenTxnBytes for each of their txns. 0 means no bound.
 	OpenBytesMax int64
 }
 
-// OpenTxnBytes is about what a txn that has not run takes beside its bytes in the
-// entry.
+// OpenTxnBytes is about the memory that a txn takes until it has run, beside its
+// bytes in the entry.
 const OpenTxnBytes = 768
 
 // Machine is one replica of a shard's state machine. Apply, Snapshot and
@@ -135,34 +138,35 @@ type Machine struct {
 	state atomic.Pointer[state]
 	// progress tracks which entries have run.
 	progress progress
-	// stampMs is the time of the last entry whose tickets were taken. With dayOffsetMs added it is the time of day.
+	// stampMs is the time of the last entry whose tickets were taken. stampMs + dayOffsetMs is the time of day.
 	stampMs, dayOffsetMs atomic.Int64
 	// txnNo is the number of the last txn whose ticket was taken.
 	txnNo atomic.Uint64
-	// executions pools what running a txn needs.
+	// executions pools the state that running a txn needs.
 	executions executionPool
 	applying   applying
-	// settings is what the last entry left, for others to read.
+	// settings are those after the last entry, for other goroutines to read.
 	settings atomic.Pointer[command.Settings]
 	counters Counters
 	users    userCache
-	// keptBytes is what KeptBytes tells, keptAsked that it is to be measured anew.
+	// keptBytes is the result of KeptBytes, and keptAsked means that it is to be
+	// measured again.
 	keptBytes atomic.Int64
 	keptAsked atomic.Bool
 }
 
-// state is what a snapshot replaces as a whole.
+// state is everything that a snapshot replaces.
 type state struct {
 	ks       *engine.Keyspace
 	sched    *sched.Scheduler
 	dup      *dupTable
 	programs *command.Programs
-	// settings is replaced, never changed, so that txns keep theirs.
+	// settings is replaced, never changed, so that running txns keep theirs.
 	settings *command.Settings
 	backlog  *backlog
 }
 
-// Counters are this replica's own; they are not state.
+// Counters are this replica's own. They are not part of the state.
 type Counters struct {
 	Entries, Txns, Duplicates, Stale, Panics atomic.Uint64
 	// ScriptsGone are txns that did not run, for OutcomeScriptGone.
@@ -187,7 +191,7 @@ func New(cfg Config) *Machine {
 
 func (m *Machine) newState(ecfg engine.Config, settings *command.Settings) *state {
 	scfg := m.cfg.Sched
-	scfg.Slots, scfg.Moment = ecfg.LockSlots+1, m.stampMs.Load // and the lane
+	scfg.Slots, scfg.Moment = ecfg.LockSlots+1, m.stampMs.Load // one more for the lane
 	ks := engine.New(ecfg)
 	if m.cfg.Observer != nil {
 		ks.TellGone(m.cfg.Observer.Gone)
@@ -202,30 +206,29 @@ func (m *Machine) newState(ecfg engine.Config, settings *command.Settings) *stat
 	}
 }
 
-// Close waits for what runs and stops the workers.
+// Close waits for running txns and stops the workers.
 func (m *Machine) Close() { m.state.Load().sched.Close() }
 
-// Keyspace gives access for INFO and expiry; its rules about lock slots hold.
+// Keyspace gives access for INFO and expiry. Its rules about lock slots apply.
 func (m *Machine) Keyspace() *engine.Keyspace { return m.state.Load().ks }
 
-// MemoryBytes is about what the state takes: keys, values and the index of their
-// expiries, scripts and libraries of functions. The duplicate table is not in it
-// (KeptBytes): it has bounds of its own, and nothing that is evicted makes it shorter.
-// With little memory it alone could reach the limit, and then the writes would be
-// refused that say what of it is needed no more.
+// MemoryBytes is about the memory that the state takes: keys, values and the index of their
+// expiries, scripts and function libraries. The duplicate table is not included (KeptBytes): it has
+// its own bounds, and evicting keys does not make it smaller. With a low memory limit the table
+// alone could reach it, and then the writes that let it forget records would be refused.
 func (m *Machine) MemoryBytes() int64 {
 	st := m.state.Load()
 	return st.ks.MemoryBytes() + st.ks.IndexBytes() + st.programs.MemoryBytes()
 }
 
-// Programs are the scripts and what runs of them.
+// Programs are the scripts and functions, and the programs that are running.
 func (m *Machine) Programs() *command.Programs { return m.state.Load().programs }
 
 // Sched gives access to the lock table's statistics.
 func (m *Machine) Sched() *sched.Scheduler { return m.state.Load().sched }
 
-// Settings are the replicated limits in force for the next entry. Only what
-// was read from an entry or a snapshot is in it.
+// Settings are the replicated limits in force for the next entry. They come only
+// from entries and snapshots.
 func (m *Machine) Settings() command.Settings { return *m.settings.Load() }
 
 // Counters returns this replica's counters.
@@ -237,8 +240,8 @@ func (m *Machine) StampMs() int64 { return m.stampMs.Load() }
 // TxnNo is the number of the last txn whose ticket was taken.
 func (m *Machine) TxnNo() uint64 { return m.txnNo.Load() }
 
-// Untold is what this replica has seen done and the log does not say: its leader says it in
-// the entry that it makes now (EntryBuilder.Tell).
+// Untold is the work that this replica has seen done and the log does not report yet. The leader
+// writes it into the entry that it is making (EntryBuilder.Tell).
 func (m *Machine) Untold() []Told { return m.state.Load().backlog.untoldNow() }
 
 // Queued is the index of the last entry whose tickets were taken.
@@ -250,21 +253,19 @@ func (m *Machine) Executed() uint64 { return m.progress.executed.Load() }
 // Taken is the index of the last entry whose tickets are all taken.
 func (m *Machine) Taken() uint64 { return m.progress.taken.Load() }
 
-// WaitTaken waits until the tickets of every entry up to index are taken: a read
-// that comes then sees what they do.
+// WaitTaken waits until the tickets of every entry up to index are taken. A read
+// that comes after that sees the effects of those entries.
 func (m *Machine) WaitTaken(ctx context.Context, index uint64) error {
 	return m.progress.waitTaken(ctx, index)
 }
 
-// Apply takes the tickets of an entry's txns and runs those that are cheap and
-// free at once. After an error the node must stop: this replica cannot follow
-// the log.
+// Apply takes the tickets of an entry's txns, and runs those at once that are cheap and find their
+// locks free. After an error the node must stop: this replica cannot follow the log.
 //
-// It waits for memory, and where a transaction with a WATCH changes the script cache
-// for the watched keys; for nothing else. What a leader takes on is bounded where it
-// enters the log; but a follower that runs txns more slowly than its leader, or
-// a node that reads its log again, would take tickets until there is no memory
-// left.
+// Apply waits only for memory, and for watched keys where a transaction with a WATCH changes the
+// script cache. The leader bounds the work it accepts before it enters the log. But a follower that
+// runs txns more slowly than its leader, or a node that replays its log, would otherwise take
+// tickets until it runs out of memory.
 func (m *Machine) Apply(index uint64, data []byte) error {
 	if m.cfg.OpenBytesMax > 0 {
 		m.progress.awaitRoom(m.cfg.OpenBytesMax)

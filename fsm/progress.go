@@ -6,35 +6,35 @@ import (
 	"sync/atomic"
 )
 
-// progress turns "these txns have run" into the executed watermark.
+// progress computes the executed watermark from the txns that have run.
 type progress struct {
 	executed atomic.Uint64
-	// taken is the index of the last entry whose tickets are all taken, queued
-	// that of the last one begun. They are written under mu.
+	// taken is the index of the last entry whose tickets are all taken, queued that
+	// of the last entry started. They are written under mu.
 	taken, queued atomic.Uint64
 
 	mu struct {
 		sync.Mutex
-		// open holds the entries that have been begun and not passed by the
-		// watermark, in log order.
+		// open holds the entries that have been started and that the watermark has
+		// not passed, in log order.
 		open    []*openEntry
 		waiters []waiter
-		// took is closed when taken moves; nil: nobody waits for that.
+		// took is closed when taken moves. It is nil if nobody waits for that.
 		took chan struct{}
-		// openBytes is what the entries take of which a txn has not run, wherever the
+		// openBytes is the memory of the entries with a txn that has not run, wherever the
 		// watermark is.
 		openBytes int64
-		// room is closed when openBytes has fallen to roomAt; nil: nobody waits for that.
+		// room is closed when openBytes has fallen to roomAt. It is nil if nobody waits for that.
 		room   chan struct{}
 		roomAt int64
 	}
 }
 
-// openEntry counts the txns of an entry that have not run, plus one while
+// openEntry counts the txns of an entry that have not run, plus one while its
 // tickets are still being taken.
 type openEntry struct {
 	index uint64
-	// bytes is about what the entry takes until all of them have run.
+	// bytes is about the memory that the entry takes until all of them have run.
 	bytes int64
 	left  atomic.Int64
 }
@@ -44,7 +44,7 @@ type waiter struct {
 	done  chan struct{}
 }
 
-// begin opens the entry at index, which takes about so many bytes. The caller
+// begin opens the entry at index, which takes about bytes of memory. The caller
 // ends it with done(entry, 1).
 func (p *progress) begin(index uint64, bytes int64) *openEntry {
 	e := &openEntry{index: index, bytes: bytes}
@@ -57,9 +57,9 @@ func (p *progress) begin(index uint64, bytes int64) *openEntry {
 	return e
 }
 
-// awaitRoom waits while open entries take more than max bytes, and then until
-// they take half of that: who goes on and stops with every entry is slow. It is
-// for the goroutine that begins entries.
+// awaitRoom blocks while open entries take more than max bytes, and then until they
+// take half of that, because stopping and starting at every entry would be slow.
+// Only the goroutine that starts entries calls it.
 func (p *progress) awaitRoom(max int64) {
 	p.mu.Lock()
 	if p.mu.openBytes <= max {
@@ -72,8 +72,8 @@ func (p *progress) awaitRoom(max int64) {
 	<-room
 }
 
-// done takes n off what the entry waits for, and moves the watermark when the
-// oldest entries are complete.
+// done subtracts n from the entry's count, and moves the watermark when the oldest
+// entries are complete.
 func (p *progress) done(e *openEntry, n int64) {
 	if e.left.Add(-n) > 0 {
 		return
@@ -114,14 +114,14 @@ func (p *progress) wakeLocked() {
 	p.mu.waiters = kept
 }
 
-// arrive says that what leads up to an index has begun, for reset to end.
+// arrive records that everything up to an index has started; reset completes it.
 func (p *progress) arrive(index uint64) {
 	p.mu.Lock()
 	p.queued.Store(index)
 	p.mu.Unlock()
 }
 
-// reset sets the watermark after a snapshot was loaded. Nothing may be open.
+// reset sets the watermark after a snapshot was loaded. No entry may be open.
 func (p *progress) reset(index uint64) {
 	p.mu.Lock()
 	p.queued.Store(index)
@@ -131,7 +131,7 @@ func (p *progress) reset(index uint64) {
 	p.mu.Unlock()
 }
 
-// took says that the tickets of the entry at index are taken.
+// took records that the tickets of the entry at index are taken.
 func (p *progress) took(index uint64) {
 	p.mu.Lock()
 	p.tookLocked(index)

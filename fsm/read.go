@@ -12,46 +12,47 @@ import (
 	"lockstep/engine/sched"
 )
 
-// ErrDue says that a read met a key which is due by the leader's clock but not
-// yet by the log's: it must be asked again once the log's time has moved on.
+// ErrDue says that a read met a key that has expired by the leader's clock but not
+// yet by the log's. The read must be retried once the log's time has moved on.
 var ErrDue = errors.New("fsm: a key is due")
 
-// ErrLogged says that what was taken for a read writes, and must enter the log.
+// ErrLogged says that a program that was taken for a read writes, and must enter
+// the log.
 var ErrLogged = errors.New("fsm: the program writes")
 
-// UncachedError says that a read runs a script that is not in the cache yet:
-// KeepScript puts it there. With ReadOptions.Uncached the read runs all the same.
+// UncachedError says that a read runs a script that is not in the cache yet.
+// KeepScript puts it there. With ReadOptions.Uncached the read runs without that.
 type UncachedError struct{ Source []byte }
 
 func (*UncachedError) Error() string { return "fsm: the script is not in the cache" }
 
-// KeepScript is the txn that puts a script into the cache which was evaluated
-// by a read.
+// KeepScript is the txn that caches a script that a read has evaluated.
 func KeepScript(source []byte) Txn {
 	return Txn{Ops: []Op{{Args: [][]byte{[]byte("lockstep.keep"), source}}}}
 }
 
-// ReadOptions are what a read gets from the node it runs on.
+// ReadOptions are the values that a read gets from the node it runs on.
 type ReadOptions struct {
-	// LeaderMs is the leader's log time, 0 where the log's time alone says what has
-	// expired: on a replica that is asked for what it has. There ReplicaMs is its own
-	// clock, for what is asked of time.
+	// LeaderMs is the leader's log time. It is 0 on a replica that answers from its own state;
+	// there the log's time alone decides what has expired, and ReplicaMs is the replica's own
+	// clock, for commands that ask for the time.
 	LeaderMs, ReplicaMs int64
-	// Seed is the read's source of chance.
+	// Seed is the read's random seed.
 	Seed uint64
 	// Uncached lets scripts run that are not in the cache.
 	Uncached bool
-	// Patient bounds how long the read waits for its locks; nil: as long as its context lasts.
-	// Then it ends with a *sched.WaitError.
+	// Patient bounds how long the read waits for its locks; nil means as long as its context lasts.
+	// A read that waited too long fails with a *sched.WaitError.
 	Patient sched.Patient
-	// Stop is asked now and then whether a script is to end, and why; nil: never.
+	// Stop is called now and then, and returns why a running script must end, or
+	// nil. If Stop is nil, scripts are never stopped.
 	Stop func() error
 }
 
-// Read runs a read-only txn, of one command under shared locks or a transaction,
-// and returns its reply. It sees every txn whose ticket was taken before, and what
-// has expired by the log's time at that instant: a later time may be that of a txn
-// which waits behind it and keeps the key.
+// Read runs a read-only txn (one command under shared locks, or a transaction) and
+// returns its reply. It sees every txn whose ticket was taken before. A key counts
+// as expired by the log's time at that instant: a later time may be that of a txn
+// that waits behind the read and keeps the key.
 func (m *Machine) Read(ctx context.Context, t *Txn, opt ReadOptions) ([]byte, error) {
 	if t.Kind == KindExec {
 		return m.readExec(ctx, t, opt)
@@ -69,7 +70,7 @@ func (m *Machine) Read(ctx context.Context, t *Txn, opt ReadOptions) ([]byte, er
 		return nil, err
 	}
 	if spec.Scope != command.ScopeKeys && (op.plan == nil || op.plan.Access == command.PlanNothing) {
-		// Each slot is locked for itself as the command walks.
+		// The command locks each slot by itself as it walks.
 		x.ctx.NowMs, x.ctx.DayOffsetMs = m.stampMs.Load(), m.DayOffsetMs()
 		w := &slotWalker{ctx: ctx, patient: opt.Patient, sched: st.sched, ticket: sched.Ticket{Label: spec.Name, Detail: op.program(), Long: op.TakesLong()}}
 		x.ctx.Walk = w
@@ -95,8 +96,8 @@ func (m *Machine) Read(ctx context.Context, t *Txn, opt ReadOptions) ([]byte, er
 	return shared(x.out.Bytes()), nil
 }
 
-// readExec runs a transaction whose commands only read. It takes the locks that it
-// would take in the log.
+// readExec runs a transaction whose commands only read. It takes the same locks as
+// it would in the log.
 func (m *Machine) readExec(ctx context.Context, t *Txn, opt ReadOptions) ([]byte, error) {
 	if !t.mayOnlyRead() {
 		return nil, ErrLogged
@@ -115,7 +116,7 @@ func (m *Machine) readExec(ctx context.Context, t *Txn, opt ReadOptions) ([]byte
 	}
 	x.ctx.NowMs, x.ctx.DayOffsetMs = r.ticket.Moment, m.DayOffsetMs()
 	for i := range t.Watches {
-		// A watched key that is due has changed.
+		// A watched key that has expired counts as changed.
 		x.ctx.PeekDB(t.Watches[i].DB, t.Watches[i].Key)
 	}
 	runTxn(m, &x.ctx, t)
@@ -126,8 +127,8 @@ func (m *Machine) readExec(ctx context.Context, t *Txn, opt ReadOptions) ([]byte
 	return shared(x.out.Bytes()), nil
 }
 
-// readContext is the context of a read, but for what it reads. The txn's number is
-// taken before the ticket: it may then be too small, never too large.
+// readContext is the context of a read, without its keys and arguments. The txn's
+// number is taken before the ticket: it may then be too small, but never too large.
 func (m *Machine) readContext(st *state, x *execution, opt ReadOptions) command.Ctx {
 	c := command.Ctx{
 		KS:           st.ks,
@@ -184,10 +185,10 @@ func (t *Txn) outOfDate(programs *command.Programs) bool {
 	return false
 }
 
-// planRead plans a read, or a command of a transaction that only reads, if its row asks for it.
+// planRead plans a read, or a command of a read-only transaction, if its row asks for it.
 func (m *Machine) planRead(st *state, op *Op, opt *ReadOptions, inExec bool) error {
 	if op.Sum != nil {
-		// Texts are left out in the log alone.
+		// Only the log leaves texts out.
 		return ErrLogged
 	}
 	if op.lookup().Plan == nil {
@@ -204,7 +205,7 @@ func (m *Machine) planRead(st *state, op *Op, opt *ReadOptions, inExec bool) err
 }
 
 // readPlansMax is how often a read is planned again because functions changed
-// before it had its locks. Then it goes through the log.
+// before it had its locks. After that it goes through the log.
 const readPlansMax = 16
 
 // lockRead takes a read's locks.
@@ -234,8 +235,8 @@ func (m *Machine) lockRead(ctx context.Context, st *state, r *reading, op *Op, o
 	return ErrLogged
 }
 
-// slotWalker locks one lock slot at a time, and nothing in between, so that it
-// never holds a permit while it waits for a slot.
+// slotWalker locks one lock slot at a time and nothing in between, so that it never
+// holds a permit while it waits for a slot.
 type slotWalker struct {
 	ctx     context.Context
 	patient sched.Patient
@@ -276,7 +277,7 @@ func (w *slotWalker) Sum(slots int32, of func(slot int32) int) (int, error) {
 	return int(n.Load()), w.err
 }
 
-// close gives back a slot that a command left held when it failed.
+// close releases a slot that a failed command left locked.
 func (w *slotWalker) close() {
 	if w.held {
 		w.held = false
@@ -284,8 +285,8 @@ func (w *slotWalker) close() {
 	}
 }
 
-// reading is what reads need for their ticket; pooled. lookups and ends are those
-// of reads that run together: the keys, and where the replies end.
+// reading is the pooled state that reads need for their ticket. lookups and ends
+// belong to reads that run together: the keys, and where the replies end.
 type reading struct {
 	ticket  sched.Ticket
 	access  sched.Access

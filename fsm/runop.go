@@ -8,22 +8,22 @@ import (
 	"lockstep/engine/reply"
 )
 
-// replyBytesMax is the length in bytes up to which a txn's replies are made,
-// where proto-max-bulk-len allows no longer string: as much as a client's output
-// buffer takes by default. A bound that replicas share: what is in the log is
-// answered on each.
+// replyBytesMax bounds a txn's replies, in bytes, where proto-max-bulk-len does not
+// allow a longer string. It is the default size of a client's output buffer. All
+// replicas have the same bound, because each of them computes the replies to logged
+// txns.
 const replyBytesMax = 256 << 20
 
-// headRoom is what a reply of one string has around it, in bytes.
+// headRoom is the room for the framing of a reply of one string, in bytes.
 const headRoom = 64 << 10
 
 func replyBound(s *command.Settings) int {
 	return int(max(replyBytesMax, min(s.ValueBytesMax, 1<<40)+headRoom))
 }
 
-// runOps runs the commands of a transaction. Once it has done all the work that it
-// may do the others are refused. Once a reply went beyond the bound, what only reads
-// is refused unseen: a million such reads would be busy for hours.
+// runOps runs the commands of a transaction. Once it has used up the work that it may do, the
+// remaining commands are refused. Once a reply exceeded the bound, read-only commands are refused
+// without running: a million such reads would take hours.
 func runOps(m *Machine, ctx *command.Ctx, ops []Op) {
 	ctx.Out.Array(len(ops))
 	ctx.InExec = true
@@ -41,10 +41,10 @@ func runOps(m *Machine, ctx *command.Ctx, ops []Op) {
 	}
 }
 
-// runOp runs one command. A panic becomes the command's error: the log would
-// bring it to every replica, and again after every restart. So does a reply
-// beyond the bound, and runOp returns true: a command that only reads is stopped
-// there, one that writes runs to its end.
+// runOp runs one command. A panic becomes the command's error: otherwise the log
+// would repeat the panic on every replica, and again after every restart. A reply
+// beyond the bound also becomes an error, and runOp then returns true. A read-only
+// command is stopped at the bound; a write runs to its end.
 func runOp(m *Machine, ctx *command.Ctx, op *Op) (tooLong bool) {
 	ctx.Begin(op.DB)
 	spec := op.lookup()
@@ -73,7 +73,7 @@ func runOp(m *Machine, ctx *command.Ctx, op *Op) (tooLong bool) {
 	return false
 }
 
-// replyTooLong says what became of a command whose reply is beyond the bound.
+// replyTooLong is the error of a command whose reply is beyond the bound.
 func replyTooLong(ctx *command.Ctx, reads bool) string {
 	text := fmt.Sprintf("ERR the reply is longer than %d bytes", replyBound(ctx.Settings))
 	if reads {

@@ -12,39 +12,38 @@ import (
 	"lockstep/engine/reply"
 )
 
-// How clients that wait are served.
+// How waiting clients are served.
 //
-// A client that waits (BLPOP and its like) is in no state. The leader knows it, and
-// puts its command into the log when a key may have been filled: a txn of KindServe.
-// Where a write of the same entry may fill the key, the KindServe stands right behind
-// that write, within its bundle, and runs under the same ticket: nobody sees the
-// element in between, and whoever comes behind the write finds it taken.
+// A client that waits (BLPOP and the like) is not part of the state. The leader knows it, and puts
+// its command into the log as a txn of KindServe when a key may have been filled. If a write of the
+// same entry may fill the key, the KindServe stands right behind that write, within its bundle, and
+// runs under the same ticket: no other txn sees the element in between, and later txns find it
+// taken.
 //
-// The wait has an identity, as every txn of a gateway has, but in a lane of its own
-// (WaitLane and above) that has one wait at a time. The leader may put the command
-// into the log many times, and so may the next leader. It takes effect at most once:
-// the first KindServe that finds something keeps its reply, and those behind it of the
-// same wait repeat that. One that finds nothing leaves the wait open. A gateway learns
-// for good what became of a wait by ServeLast, and no KindServe behind that takes
-// effect. The lane's next wait forgets the one before it.
+// A wait has an identity, like every txn of a gateway, but in a lane of its own (WaitLane and
+// above) that has one wait at a time. The leader, and the next leader, may put the command into the
+// log many times. It takes effect at most once: the first KindServe that finds something keeps its
+// reply, and later ones of the same wait repeat that reply. A KindServe that finds nothing leaves
+// the wait open. With ServeLast a gateway learns the final outcome of a wait, and no later
+// KindServe takes effect. The lane's next wait replaces the one before it.
 //
-// Which KindServe finds something is known when it runs, under the locks of its keys.
-// All those of one wait have the same command and so the same locks: each sees what
-// became of the one before it, on every replica alike.
+// Which KindServe finds something is known when it runs, under the locks of its keys. All those of
+// one wait have the same command and therefore the same locks, so each sees the outcome of the one
+// before it, on every replica alike.
 
-// WaitLane is the number of the first lane for waits, and WaitLanes how many of them a
-// gateway has for each shard.
+// WaitLane is the number of the first lane for waits, and WaitLanes is how many of them a gateway
+// has for each shard.
 const (
 	WaitLane  = 1 << 31
 	WaitLanes = 1 << 17
 )
 
-// OfWait reports whether the identity is that of a wait.
+// OfWait reports whether this is the identity of a wait.
 func (id TxnID) OfWait() bool { return id.Lane >= WaitLane && id.Lane < WaitLane+WaitLanes }
 
 // Serve says which wait a KindServe serves, and how.
 type Serve struct {
-	// Wait is the wait's identity, of a lane for waits.
+	// Wait is the wait's identity, in a lane for waits.
 	Wait TxnID
 	How  ServeHow
 }
@@ -53,28 +52,28 @@ type Serve struct {
 type ServeHow uint8
 
 const (
-	// ServeComes: the client has just come. A key of another kind is an error to it,
-	// and nothing to clients that wait already.
+	// ServeComes means that the client has just come. To it a key of another type is an error; for
+	// clients that already wait such a key counts as empty.
 	ServeComes ServeHow = 1 << iota
-	// ServeLast ends the wait, also if nothing is found.
+	// ServeLast ends the wait, even if nothing is found.
 	ServeLast
-	// ServeSettles runs nothing: it tells what became of the wait.
+	// ServeSettles runs nothing, and only reports the outcome of the wait.
 	ServeSettles
 )
 
-// waitLane is a lane for waits: what became of its newest wait.
+// waitLane is a lane for waits: the outcome of its newest wait.
 type waitLane struct {
 	seq uint64
-	// digest is that of the wait's command.
+	// digest is the digest of the wait's command.
 	digest uint64
-	// over: the wait has had its ServeLast.
+	// over means that the wait has had its ServeLast.
 	over bool
-	// record is that of the wait's newest KindServe. Each has one of its own: a
-	// snapshot takes the newest before its cut.
+	// record belongs to the wait's newest KindServe. Each KindServe has its own
+	// record, so that a snapshot takes the newest one before its cut.
 	record *dupRecord
 }
 
-// serve judges a KindServe, and gives it its record.
+// serve judges a KindServe, and gives it a record.
 func (d *dupTable) serve(w *work) verdict {
 	id, how, digest := w.txn.Serve.Wait, w.txn.Serve.How, w.txn.digest()
 	if !id.OfWait() {
@@ -107,8 +106,9 @@ func (d *dupTable) serve(w *work) verdict {
 	return verdictRun
 }
 
-// digest tells commands apart. Two of one wait would have other locks, and replicas
-// might see their outcomes in another order: so the second is refused.
+// digest tells commands apart. Two different commands of one wait would have
+// different locks, and replicas might see their outcomes in different orders; so
+// the second one is refused.
 func (t *Txn) digest() uint64 {
 	h := fnv.New64a()
 	op := &t.Ops[0]
@@ -142,7 +142,7 @@ func (w *work) serve(ctx *command.Ctx) Outcome {
 	return OutcomeUnserved
 }
 
-// repeat takes over what became of a KindServe before this one of the same wait.
+// repeat copies the outcome of an earlier KindServe of the same wait.
 func (r *dupRecord) repeat(before *dupRecord) ([]byte, Outcome) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -158,13 +158,13 @@ func (r *dupRecord) repeat(before *dupRecord) ([]byte, Outcome) {
 	return r.reply, outcome
 }
 
-// follows puts a KindServe behind the work before it, under the same ticket, if it
-// stands there for that one's sake: within its bundle. It tells whether it did.
+// follows puts a KindServe behind the work before it, under the same ticket, if
+// both are in the same bundle. It reports whether it did.
 func (w *work) follows(before *work) bool {
 	if w.txn.Kind != KindServe || before.origin != w.origin || before.left {
 		return false
 	}
-	// All that run under one ticket are linked with the first.
+	// All works under one ticket are linked to the first one.
 	head := before
 	if before.head != nil {
 		head = before.head
@@ -176,7 +176,7 @@ func (w *work) follows(before *work) bool {
 	return true
 }
 
-// waitImage is a lane for waits as a snapshot has it.
+// waitImage is a lane for waits in a snapshot.
 type waitImage struct {
 	lane uint32
 	waitLane
@@ -194,7 +194,7 @@ func (o *dupOrigin) waitImages() []waitImage {
 	return images
 }
 
-// restoreWaits is the other way.
+// restoreWaits is the inverse of waitImages.
 func (o *dupOrigin) restoreWaits(images []waitImage) {
 	if len(images) == 0 {
 		return

@@ -22,38 +22,37 @@ const (
 	auxHeader = "lockstep-header"
 	// auxSlot begins a lock slot: its number, then its deletions.
 	auxSlot = "lockstep-slot"
-	// AuxScript is a script of the script cache: 1 if it was loaded, else 0, and its
-	// text.
+	// AuxScript is a script of the script cache: 1 if it was loaded, else 0, followed by its text.
 	AuxScript = "lockstep-script"
-	// AuxLibrary is a library of functions that Redis would not load, and refuse the
-	// file for.
+	// AuxLibrary is a function library that Redis would not load, and for which it would refuse the
+	// file.
 	AuxLibrary = "lockstep-library"
 	// auxVersions holds the versions of the keys that follow, as uvarints.
 	auxVersions = "lockstep-versions"
 )
 
-// versionsPerField is how many keys one auxVersions field speaks for.
+// versionsPerField is how many keys one auxVersions field covers.
 const versionsPerField = 512
 
-// Snapshot is the machine's state between two entries, to be written out while
-// later ones run. See engine.Cut for how.
+// Snapshot is the machine's state between two entries. It is written out while
+// later entries run (engine.Cut).
 type Snapshot struct {
 	m      *Machine
 	st     *state
 	cut    *engine.Cut
 	header header
-	// scripts never change.
+	// scripts never change, so they are shared.
 	scripts   []script.Cached
 	functions *script.FunctionsCut
-	// captured is the first lock slot that this has not captured yet.
+	// captured is the first lock slot that this snapshot has not captured yet.
 	captured int32
 }
 
-// ErrSnapshotOpen refuses a snapshot while another one is being written.
+// ErrSnapshotOpen means that another snapshot is still being written.
 var ErrSnapshotOpen = errors.New("a snapshot or a backup of this shard is being written")
 
-// Snapshot fixes the state after the last applied entry. It returns at once;
-// ErrSnapshotOpen where another one has not been released.
+// Snapshot fixes the state after the last applied entry and returns at once. It
+// fails with ErrSnapshotOpen if another snapshot has not been released.
 func (m *Machine) Snapshot() (*Snapshot, error) {
 	st := m.state.Load()
 	if st.ks.CutOpen() {
@@ -72,7 +71,7 @@ func (m *Machine) Snapshot() (*Snapshot, error) {
 	return s, nil
 }
 
-// Release gives the snapshot up.
+// Release ends the snapshot.
 func (s *Snapshot) Release() {
 	s.functions.Close()
 	s.st.backlog.closeCut()
@@ -110,11 +109,11 @@ func (s *Snapshot) Persist(w io.Writer) error {
 }
 
 // captureTogether is how many lock slots are captured under one ticket. Where scripts that hold
-// everything come one behind the other, each ticket waits for those before it.
+// everything follow each other closely, each ticket waits for those before it.
 const captureTogether = 256
 
-// capture makes sure that a lock slot is captured, and those behind it of the same ticket. The
-// ticket is younger than the cut, so every txn before the cut has left the slots.
+// capture makes sure that a lock slot is captured, together with the slots behind it that share its
+// ticket. The ticket is newer than the cut, so every txn before the cut has released the slots.
 func (s *Snapshot) capture(slot int32) error {
 	if slot < s.captured {
 		return nil
@@ -156,7 +155,7 @@ func (s *Snapshot) writeSlot(out *rdb.Writer, slot int32) error {
 	return nil
 }
 
-// chunk gathers entries so that their versions can stand before them.
+// chunk collects entries so that their versions can be written before them.
 type chunk struct {
 	out     *rdb.Writer
 	entries []*engine.Entry
@@ -187,7 +186,7 @@ func (c *chunk) flush() error {
 	return c.out.Err()
 }
 
-// rawBit is what OBJECT ENCODING shows about a string's past.
+// rawBit says whether OBJECT ENCODING shows a string as raw because of its history.
 func rawBit(e *engine.Entry) int {
 	if e.Raw() {
 		return 1
@@ -195,9 +194,8 @@ func rawBit(e *engine.Entry) int {
 	return 0
 }
 
-// Restore replaces the state by a snapshot's. Calls that wait for entries the
-// snapshot covers are not answered here: their outcome is in the duplicate
-// table.
+// Restore replaces the state by a snapshot's. Calls that wait for entries that the
+// snapshot covers are not answered here: their outcome is in the duplicate table.
 func (m *Machine) Restore(r io.Reader) error {
 	old := m.state.Load()
 	old.sched.Drain()
@@ -211,8 +209,8 @@ func (m *Machine) Restore(r io.Reader) error {
 	m.txnNo.Store(h.txnNo)
 	m.settings.Store(l.st.settings)
 	m.state.Store(l.st)
-	// It is a change like another one: told of when it is in the state and its index
-	// is queued, and before that has been executed.
+	// This is a change like any other: it is reported when it is in the state and its index is
+	// queued, and before that index counts as executed.
 	m.progress.arrive(h.index)
 	if t := m.cfg.Tracker; t != nil && t.Tracking() {
 		t.Changed(TxnID{}, [][]byte{nil})
@@ -287,7 +285,7 @@ func (l *loader) aux(name string, value []byte) error {
 	return nil
 }
 
-// functions puts the libraries back.
+// functions restores the libraries.
 func (l *loader) functions() error {
 	if err := l.st.programs.Functions.Adopt(l.libraries); err != nil {
 		return fmt.Errorf("%w: a library of functions: %w", ErrCorrupt, err)
@@ -295,8 +293,8 @@ func (l *loader) functions() error {
 	return nil
 }
 
-// script puts a script back into the cache. It was within the limits of its
-// time.
+// script restores a script to the cache. It was within the limits when it was
+// cached.
 func (l *loader) script(value []byte) error {
 	if l.st == nil || len(value) == 0 || value[0] > 1 {
 		return fmt.Errorf("%w: script", ErrCorrupt)

@@ -12,17 +12,17 @@ type Reply struct {
 }
 
 const (
-	// togetherMax is how many reads run under one ticket, and togetherBytesMax the
-	// size of their replies beyond which no further one begins.
+	// togetherMax is how many reads run under one ticket. No further read starts
+	// once the replies take more than togetherBytesMax.
 	togetherMax      = 64
 	togetherBytesMax = 64 << 10
 )
 
-// ReadTogether runs as many of the read-only txns at the front as can run at
-// once, quickly, and without waiting for anything, and appends their replies. It
-// takes one ticket for all their slots: a pipeline's reads cost one pass through
-// the lock table instead of one each, and their keys are looked up side by side.
-// What is left, and that may be all, is for Read.
+// ReadTogether runs as many of the read-only txns at the front as can run together,
+// quickly, and without waiting for anything, and appends their replies. It takes
+// one ticket for all their slots: a pipeline's reads then cost one pass through the
+// lock table instead of one each, and their keys are looked up in parallel. The
+// remaining txns, possibly all of them, are for Read.
 func (m *Machine) ReadTogether(txns []Txn, opt ReadOptions, replies []Reply) []Reply {
 	st := m.state.Load()
 	r := readPool.Get().(*reading)
@@ -36,7 +36,7 @@ func (m *Machine) ReadTogether(txns []Txn, opt ReadOptions, replies []Reply) []R
 	defer m.executions.put(x)
 	x.out.Reset(int(txns[0].Proto))
 	x.ctx = m.readContext(st, x, opt)
-	// One name stands for all.
+	// The first command's name labels all of them.
 	r.ticket.Label, r.ticket.Detail, r.ticket.Long = txns[0].Ops[0].lookup().Name, "", false
 	if !st.sched.TryLock(&r.ticket, &r.access) {
 		return replies
@@ -50,14 +50,15 @@ func (m *Machine) ReadTogether(txns []Txn, opt ReadOptions, replies []Reply) []R
 	return appendReplies(replies, x.out.Bytes(), r.ends)
 }
 
-// forget lets go of the keys.
+// forget drops the references to the keys.
 func (r *reading) forget() {
 	clear(r.lookups)
 	r.lookups, r.ends = r.lookups[:0], r.ends[:0]
 }
 
-// gather makes the access of the txns that run together, and tells how many they
-// are: such as are always quick, and speak the same protocol.
+// gather builds the access of the txns that run together, and returns how many
+// there are. These are reads that are always quick and use the same protocol
+// version.
 func (r *reading) gather(ks *engine.Keyspace, txns []Txn) int {
 	r.access.Reset()
 	for i := range txns {
@@ -80,9 +81,9 @@ func (r *reading) gather(ks *engine.Keyspace, txns []Txn) int {
 	return len(txns)
 }
 
-// readHeld runs reads whose slots are held, and notes where the reply of each
-// ends. It stops at one that must wait for a later entry, or whose reply is too
-// long: by itself it may not be.
+// readHeld runs reads whose slots are locked, and records where each reply ends. It
+// stops at a read that must wait for a later entry, or whose reply is too long: run
+// alone it may fit.
 func (m *Machine) readHeld(x *execution, r *reading, txns []Txn, seed uint64) {
 	for i := range txns {
 		begin := x.out.Len()
@@ -100,8 +101,7 @@ func (m *Machine) readHeld(x *execution, r *reading, txns []Txn, seed uint64) {
 	}
 }
 
-// appendReplies cuts replies, which stand one behind the other, apart; they share
-// one copy.
+// appendReplies splits concatenated replies. They share one copy.
 func appendReplies(replies []Reply, all []byte, ends []int) []Reply {
 	if len(ends) == 1 {
 		return append(replies, Reply{Bytes: shared(all[:ends[0]])})

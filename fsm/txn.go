@@ -10,20 +10,21 @@ import (
 	"lockstep/engine/script"
 )
 
-// Origin names the gateway process that made a bundle, and one of its lanes.
-// A lane is an independent row of sequence numbers, so that one slow txn holds
-// up the forgetting of few others.
+// Origin names the gateway process that made a bundle, and one of its lanes. A lane
+// is an independent sequence of numbers, so that one slow txn keeps few other
+// records from being forgotten.
 type Origin struct {
-	// Node is the gateway's incarnation: random, made when its data folder was.
-	// 0 stands for a leader that speaks for itself; such txns have no identity.
+	// Node is the gateway's incarnation: a random number from when its data folder
+	// was made. 0 stands for a leader that proposes txns of its own; those have no
+	// identity.
 	Node uint64
 	// Boot grows by one with every start of that gateway.
 	Boot uint64
 	Lane uint32
 }
 
-// TxnID names a txn for ever. A txn with a known id is never run twice: the
-// duplicate table answers it.
+// TxnID names a txn for ever. A txn with a known id never runs twice: the duplicate
+// table answers it.
 type TxnID struct {
 	Origin
 	Seq uint64
@@ -32,17 +33,15 @@ type TxnID struct {
 // Op is one command of a txn.
 type Op struct {
 	DB int
-	// Args holds the command's name, lower case, and its arguments. What is
-	// decoded from a log entry points into the entry and must be copied to be
-	// kept.
+	// Args holds the command's name, in lower case, and its arguments. Arguments
+	// decoded from a log entry point into the entry, and must be copied to be kept.
 	Args [][]byte
-	// Sum, when set, is the SHA1 of the script whose text is Args[1], and travels in
-	// its place: the shard is known to have the script in its cache. What is decoded
-	// has no text then. If the script has gone by the time the txn's turn comes, the
-	// txn does not run (OutcomeScriptGone).
+	// Sum is the SHA1 of the script whose text is Args[1], or nil. It is sent in place of the text
+	// when the shard is known to have the script in its cache; a decoded op then has no text. If
+	// the script is gone when the txn's turn comes, the txn does not run (OutcomeScriptGone).
 	Sum []byte
 
-	// script is what Sum stands for, once it was found.
+	// script is the script that Sum names, once it was found.
 	script *script.Script
 	// spec is the command's row, once it was looked up.
 	spec *command.Spec
@@ -85,8 +84,8 @@ func (o *Op) lock(a *sched.Access, ks *engine.Keyspace) {
 	}
 }
 
-// lockKeys adds the keys of a planned op. One without keys takes the slot of the empty key:
-// else any number of programs that touch nothing could run at once, in no order.
+// lockKeys adds the keys of a planned op. An op without keys takes the slot of the empty key;
+// otherwise any number of programs that touch nothing could run at once, in no order.
 func (o *Op) lockKeys(a *sched.Access, ks *engine.Keyspace, mode sched.Mode) {
 	var buf [8]command.KeyRef
 	keys := o.lookup().AppendKeys(buf[:0], o.Args)
@@ -98,18 +97,17 @@ func (o *Op) lockKeys(a *sched.Access, ks *engine.Keyspace, mode sched.Mode) {
 	}
 }
 
-// heavyArgs is the number of arguments beyond which a command is handed to a worker: it takes
-// more than some tens of microseconds.
+// heavyArgs is the number of arguments beyond which a command is handed to a worker, because it
+// takes more than some tens of microseconds.
 const heavyArgs = 256
 
-// TakesLong reports whether the op, of which there is a row, may take long, and is handed to a
-// worker.
+// TakesLong reports whether the op may take long and is handed to a worker. The op must have a row.
 func (o *Op) TakesLong() bool { return o.MayTakeLong() || len(o.Args) > heavyArgs }
 
-// MayTakeLong reports whether what the op takes depends on more than its arguments.
+// MayTakeLong reports whether the op's duration depends on more than its arguments.
 func (o *Op) MayTakeLong() bool { return o.lookup().TakesLong(o.Args) }
 
-// program is the name of the program that the op runs, as far as that is known; "" if it runs
+// program is the name of the program that the op runs, as far as that is known, or "" if it runs
 // none.
 func (o *Op) program() string {
 	if o.plan == nil {
@@ -118,8 +116,8 @@ func (o *Op) program() string {
 	return o.plan.Program
 }
 
-// label is the command that the txn is known by, and the program that it runs: of a
-// transaction the first that runs one.
+// label is the command that the txn is known by, and the program that it runs. For
+// a transaction this is the first command that runs a program.
 func (t *Txn) label() (name, program string) {
 	for i := range t.Ops {
 		if program = t.Ops[i].program(); program != "" {
@@ -129,8 +127,8 @@ func (t *Txn) label() (name, program string) {
 	return t.Ops[0].lookup().Name, ""
 }
 
-// NewOp returns an op whose row in the command table is known already, which
-// spares looking it up again where it runs on this node.
+// NewOp returns an op whose row in the command table is already known, which saves
+// another lookup if it runs on this node.
 func NewOp(db int, args [][]byte, spec *command.Spec) Op { return Op{DB: db, Args: args, spec: spec} }
 
 // Clone is a copy of the command, with arguments of its own.
@@ -142,10 +140,10 @@ func (o *Op) Clone() Op {
 	return own
 }
 
-// Spec is the op's row in the command table; nil when there is none.
+// Spec is the op's row in the command table, or nil if there is none.
 func (o *Op) Spec() *command.Spec { return o.lookup() }
 
-// lookup finds the op's row in the command table and remembers it; nil when
+// lookup finds the op's row in the command table and caches it. It returns nil if
 // there is none.
 func (o *Op) lookup() *command.Spec {
 	if o.spec == nil {
@@ -158,7 +156,7 @@ func (o *Op) lookup() *command.Spec {
 type Watch struct {
 	DB  int
 	Key []byte
-	// Version is the number of the txn that last changed the key, 0 when it
+	// Version is the number of the txn that last changed the key, or 0 if the key
 	// did not exist.
 	Version uint64
 	// SeenAt is the number of the newest txn of the shard that was certainly seen
@@ -175,8 +173,8 @@ const (
 	// KindExec is a transaction: its ops run together under exclusive locks;
 	// its reply is an array of theirs, or a null array when a watch failed.
 	KindExec
-	// KindExpire deletes the keys of its single op's arguments that are due at
-	// the entry's time. Only a shard's leader makes it.
+	// KindExpire deletes those keys, among the arguments of its single op, that
+	// have expired at the entry's time. Only a shard's leader makes it.
 	KindExpire
 	// KindTick does nothing but carry the entry's time, or mark a term's start.
 	KindTick
@@ -185,11 +183,10 @@ const (
 	// KindEvict deletes the keys of its single op's arguments that have not
 	// changed since the leader chose them. Only a shard's leader makes it.
 	KindEvict
-	// KindServe runs the blocking command of a client that waits (serve.go). Only
-	// a shard's leader makes it.
+	// KindServe runs the blocking command of a waiting client (serve.go). Only a
+	// shard's leader makes it.
 	KindServe
-	// KindDay sets the offset that leads from the log time to the time of day: see SetDay. Only a shard's leader
-	// makes it.
+	// KindDay sets the offset from the log time to the time of day (SetDay). Only a shard's leader makes it.
 	KindDay
 
 	kindLast = KindDay
@@ -203,33 +200,34 @@ type Txn struct {
 	Kind Kind
 	// Proto is the RESP version the reply is written in.
 	Proto uint8
-	// NoTouch leaves what replicas know of the keys' use as it is.
+	// NoTouch leaves the replicas' usage records of the keys unchanged.
 	NoTouch bool
-	// MemoryFull tells scripts that there was no memory left when they entered the
-	// log: they refuse what may need some, on every replica alike.
+	// MemoryFull means that memory was full when the txn entered the log. Its
+	// scripts then refuse commands that may need memory, on every replica alike.
 	MemoryFull bool
 	// User holds the rules of the user that runs the txn (acl.User.Permissions), if the
 	// commands need them while they run. nil is a user that may do everything. User is
 	// the same on every replica, even if the user has changed meanwhile.
 	User []byte
-	// Caller is the client that the txn's scripts run for, if somebody may have to be
-	// told what they do. Nothing that the txn does depends on it.
+	// Caller is the client that the txn's scripts run for, if another client may have to be shown
+	// what they do. Nothing that the txn does depends on it.
 	Caller  command.Caller
 	Ops     []Op
 	Watches []Watch
-	// Serve says, of a KindServe, which wait is served, and how.
+	// Serve says which wait a KindServe serves, and how.
 	Serve Serve
 }
 
 // GrowsMemory reports whether the txn is refused while memory is full: one of its
-// commands is, or runs a program that has not been told.
+// commands may grow memory, or runs a program and MemoryFull is not set.
 func (t *Txn) GrowsMemory() bool {
 	return t.has(func(s *command.Spec) bool { return s.Is(command.DenyOOM) || s.RunsProgram() && !t.MemoryFull })
 }
 
 // GrowthBytes bounds the memory that the txn's commands may need beyond that of
-// their arguments (command.Spec.GrowthBytes), and says what the greediest of them
-// may need of it. sizes tells what is known of a database's values.
+// their arguments (command.Spec.GrowthBytes). largest is the share of the single
+// command that may need the most. sizes returns what is known of a database's
+// values.
 func (t *Txn) GrowthBytes(sizes func(db int) *command.Sizes) (sum, largest int64) {
 	for i := range t.Ops {
 		op := &t.Ops[i]
@@ -251,8 +249,8 @@ func (t *Txn) TakesLong() bool {
 	return false
 }
 
-// lanes reports whether nobody can say of one of the txn's commands, by its arguments, that it will
-// not take long (backlog.go).
+// lanes reports whether the txn has a command of which the arguments do not show that it will be
+// short (backlog.go).
 func (t *Txn) lanes() bool {
 	for i := range t.Ops {
 		if t.Ops[i].MayTakeLong() {
@@ -262,8 +260,7 @@ func (t *Txn) lanes() bool {
 	return false
 }
 
-// Bends reports whether the txn may run while memory is full, if MemoryFull is
-// set.
+// Bends reports whether the txn may run while memory is full, if MemoryFull is set.
 func (t *Txn) Bends() bool {
 	return !t.has(func(s *command.Spec) bool { return s.Is(command.DenyOOM) })
 }
@@ -277,17 +274,16 @@ func (t *Txn) has(property func(*command.Spec) bool) bool {
 	return false
 }
 
-// Bundle is a run of txns of one client for one shard: they enter the log in
-// this order, next to each other, or not at all. It is the unit that travels
-// from gateway to leader and into an entry, in one encoding.
+// Bundle is a run of txns of one client for one shard. They enter the log in this
+// order and next to each other, or not at all. A bundle travels from gateway to
+// leader and into an entry in one encoding.
 type Bundle struct {
 	Origin Origin
-	// FirstSeq is the sequence number of the first txn; the others follow. Those of
-	// KindServe, which a leader puts in between, have identities of their own, and no
-	// number of the lane.
+	// FirstSeq is the sequence number of the first txn; the others follow. A KindServe, which a
+	// leader puts in between, has an identity of its own and no number of the lane.
 	FirstSeq uint64
-	// AckedBelow promises that the gateway will never ask again for a txn of
-	// this lane with a lower sequence number; their answers may be forgotten.
+	// AckedBelow promises that the gateway will never retry a txn of this lane with
+	// a lower sequence number; those replies may be forgotten.
 	AckedBelow uint64
 	Txns       []Txn
 }

@@ -7,17 +7,18 @@ import (
 	"lockstep/engine/command"
 )
 
-// userCache keeps what was read of the rules that came with txns. It is no
-// state: the same text makes the same user.
+// userCache keeps the parsed rules of users that came with txns. It is not part of
+// the state: the same text always makes the same user.
 type userCache struct {
-	mu    sync.Mutex
+	mu    sync.Mutex // guards users
 	users map[string]*acl.Carried
 }
 
-// usersMax bounds the cache; then it begins anew.
+// usersMax bounds the cache. A full cache is emptied.
 const usersMax = 256
 
-// of reads the rules of a txn's user, nil: one who may do everything.
+// of parses the rules of a txn's user. It returns nil for a user that may do
+// everything.
 func (c *userCache) of(rules []byte) command.User {
 	if rules == nil {
 		return nil

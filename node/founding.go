@@ -52,7 +52,7 @@ func awaitOthers(m *member.Member, life *lifetime) {
 // awaitVoters begins to await the other nodes, where this one founds a cluster.
 func (n *Node) awaitVoters(context.Context) error {
 	if n.Awaited.Load() > 0 {
-		n.background.run(func() { awaitOthers(n.Member, n.lifetime) })
+		n.background.Go(func() { awaitOthers(n.Member, n.lifetime) })
 	}
 	return nil
 }

@@ -60,8 +60,8 @@ func (n *Node) openFront(context.Context) error {
 	if err := f.listen(s.Bind, "tls-port", s.TLSPort, f.server.ServeSecure); err != nil {
 		return err
 	}
-	n.background.run(func() { n.survey.Rates.Run(n.ctx, f.stats) })
-	n.background.run(n.report.WatchPeak)
+	n.background.Go(func() { n.survey.Rates.Run(n.ctx, f.stats) })
+	n.background.Go(n.report.WatchPeak)
 	n.Log.Info("ready for clients", "port", s.Port, "tls_port", s.TLSPort)
 	return nil
 }
@@ -144,7 +144,7 @@ func (f *front) Settings() *client.Settings { return f.settings.Load() }
 func (f *front) refresh(s *config.Settings) {
 	f.n.process.SetActiveExpire(s.ActiveExpire)
 	for _, sh := range f.n.Shards() {
-		f.n.background.run(func() { sh.SyncSettings(f.n.ctx) })
+		f.n.background.Go(func() { sh.SyncSettings(f.n.ctx) })
 	}
 	f.stats.Measuring.Store(s.LatencyTracking)
 	f.stats.Latency.SetThreshold(s.LatencyThresholdMs)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"sync/atomic"
 
+	"lockstep/ground/background"
 	"lockstep/node/ops"
 )
 
@@ -21,7 +22,7 @@ type lifetime struct {
 	ctx    context.Context
 	stop   context.CancelFunc
 	// background is what goes on until ctx ends.
-	background background
+	background background.Group
 }
 
 func newLifetime() *lifetime {

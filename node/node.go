@@ -20,14 +20,14 @@ import (
 	"strconv"
 	"time"
 
-	"lockstep/cluster/caught"
 	"lockstep/cluster/leaders"
 	"lockstep/cluster/meta"
 	"lockstep/cluster/meta/identity"
 	"lockstep/cluster/placement"
 	"lockstep/cluster/raftio"
-	"lockstep/cluster/secure"
 	"lockstep/cluster/shard"
+	"lockstep/ground/caught"
+	"lockstep/ground/secure"
 	"lockstep/node/adminport"
 	"lockstep/node/backup"
 	"lockstep/node/clusterview"
@@ -112,7 +112,7 @@ func Start(ctx context.Context, cfg *config.Config, log *logs.Log) (*Node, error
 	n.witness = n.newWitness(n.Member, n.stats, n.registry)
 	n.announcer = announcer{Member: n.Member, ctx: n.ctx, moved: make(chan struct{}, 1)}
 	n.settings.Member, n.settings.lifetime, n.settings.awaitEvents = n.Member, n.lifetime, func() { n.feeds.AwaitEvents() }
-	n.backups = backup.New(backup.Facts{Member: n.Member, Log: n.Log, Go: n.background.run, Ctx: n.ctx})
+	n.backups = backup.New(backup.Facts{Member: n.Member, Log: n.Log, Go: n.background.Go, Ctx: n.ctx})
 	n.process = ops.NewProcess(n.Member, n.die)
 	cfg.CheckWith(n.checkSet)
 	ctx, n.giveUp = context.WithCancelCause(ctx)
@@ -136,9 +136,9 @@ func (n *Node) start(ctx context.Context) error {
 		}
 	}
 	n.Ready.Store(true)
-	n.background.run(n.health.Watch)
-	n.background.run(n.supervisor.tellWhenReady)
-	n.background.run(n.survey.Watch)
+	n.background.Go(n.health.Watch)
+	n.background.Go(n.supervisor.tellWhenReady)
+	n.background.Go(n.survey.Watch)
 	return nil
 }
 
@@ -201,7 +201,7 @@ func (n *Node) abort() {
 	if n.Courier != nil {
 		n.Courier.Close()
 	}
-	quiet := n.background.end(closeTimeout) // a replica may be being closed
+	quiet := n.background.EndWithin(closeTimeout) // a replica may be being closed
 	for _, s := range n.Shards() {
 		_ = s.Close(ctx)
 	}
@@ -297,7 +297,7 @@ func sayWhatHolds(m *member.Member, s *config.Settings) {
 // openSecrets finds the secrets, before anything is made.
 func (n *Node) openSecrets(context.Context) (err error) {
 	n.secrets, err = secrets.Open(secrets.Facts{
-		Config: n.Config, Log: n.Log, Identity: func() *identity.Identity { return n.Folder.Identity() }, Go: n.background.run, Ctx: n.ctx,
+		Config: n.Config, Log: n.Log, Identity: func() *identity.Identity { return n.Folder.Identity() }, Go: n.background.Go, Ctx: n.ctx,
 	})
 	n.rotation = &secrets.Rotation{Secrets: n.secrets, Member: n.Member}
 	return err
@@ -309,7 +309,7 @@ func (n *Node) foundUsers(ctx context.Context) (err error) {
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
 	n.users, err = users.Open(ctx, users.Facts{
-		Config: n.Config, Log: n.Log, Member: n.Member, Clients: n.registry, Go: n.background.run, Ctx: n.ctx,
+		Config: n.Config, Log: n.Log, Member: n.Member, Clients: n.registry, Go: n.background.Go, Ctx: n.ctx,
 	})
 	if err != nil {
 		return err

@@ -216,8 +216,8 @@ func (n *Node) openMeta(context.Context) error {
 	n.Meta = meta.NewClient(n.Machine, n.MetaGroup, n.Courier, n.MetaGroup.Short)
 	n.Courier.Handle(users.Verb, users.Serve(n.Member))
 	n.Machine.OnChange(func(*meta.View) { n.clocks.Exchange.Kick() })
-	n.background.run(func() { n.clocks.Exchange.Run(n.ctx) })
-	n.background.run(n.clocks.watch)
+	n.background.Go(func() { n.clocks.Exchange.Run(n.ctx) })
+	n.background.Go(n.clocks.watch)
 	return n.Bootstrap(n.MetaGroup)
 }
 
@@ -313,11 +313,11 @@ func (n *Node) reconcile(context.Context) error {
 		Peers: n.Transport, TimeoutMs: func() int { return n.Config.Current().WriteTimeoutMs },
 	})
 	n.settings.open()
-	n.background.run(n.settings.learnSettings)
+	n.background.Go(n.settings.learnSettings)
 	n.openLeaders()
-	n.background.run(func() { n.uses.run(n.ctx, n.Started) })
+	n.background.Go(func() { n.uses.run(n.ctx, n.Started) })
 	n.Serving.Store(true)
-	n.background.run(func() { n.exchange.Run(n.ctx) })
+	n.background.Go(func() { n.exchange.Run(n.ctx) })
 	n.Manager.Store(membership.Start(membership.Config{
 		Self: n.Self.ID(), PeerAddr: n.Config.Current().PeerAddress, ClusterID: n.Self.ClusterID,
 		Machine: n.Machine, Meta: n.Meta, Courier: n.Courier, Caller: n.Transport,
@@ -325,14 +325,14 @@ func (n *Node) reconcile(context.Context) error {
 		Also: n.Config.Current().Join, Met: func(id meta.NodeID, addr string) { n.Transport.Met(string(id), addr) },
 		OnRemoved: n.removed, Secret: n.secrets.ToHand, Panics: n.panics.Peers, ClockOff: n.clocks.Wrong, Log: n.Log,
 	}))
-	n.background.run(n.orders.WatchVersion)
+	n.background.Go(n.orders.WatchVersion)
 	for _, s := range n.Shards() {
 		n.Manager.Load().Attach(s.ID(), membership.NewReplica(s.Group()))
 	}
 	n.place()
 	n.Machine.OnChange(func(*meta.View) { n.replicas.Kick(); n.announcer.soon() })
-	n.background.run(func() { n.replicas.keep(n.ctx) })
-	n.background.run(func() { n.feeds.Intake.Run(n.ctx) })
+	n.background.Go(func() { n.replicas.keep(n.ctx) })
+	n.background.Go(func() { n.feeds.Intake.Run(n.ctx) })
 	return nil
 }
 
@@ -392,7 +392,7 @@ func (n *Node) found(ctx context.Context) error {
 			return err
 		}
 	}
-	n.background.run(n.announcer.run)
+	n.background.Go(n.announcer.run)
 	return nil
 }
 

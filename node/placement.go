@@ -33,7 +33,7 @@ func (n *Node) place() {
 		Log:      n.Log,
 	})
 	n.Machine.OnChange(func(*meta.View) { n.placement.Kick() })
-	n.background.run(func() { n.placement.Run(n.ctx) })
+	n.background.Go(func() { n.placement.Run(n.ctx) })
 }
 
 func placementSettings(s *config.Settings) placement.Settings {

@@ -122,7 +122,7 @@ func (r *replicated) knowsSettings() bool {
 func (r *replicated) applyVersion(v *meta.View) {
 	if version := int64(v.ClusterVersion); version != r.version.Swap(version) {
 		for _, s := range r.Shards() {
-			r.background.run(func() { s.SyncSettings(r.ctx) })
+			r.background.Go(func() { s.SyncSettings(r.ctx) })
 		}
 	}
 }
@@ -166,11 +166,11 @@ func (r *replicated) open() {
 		defer cancel()
 		return r.setEverywhere(ctx, pairs)
 	})
+	r.Config.OnWarning(func(w config.Warning) { r.Log.Warn(w.String()) })
 	r.Machine.OnChange(r.applySettings)
 	r.Machine.OnChange(r.applyVersion)
 	r.applySettings(r.Machine.View())
 	r.applyVersion(r.Machine.View())
-	r.Config.OnWarning(func(w config.Warning) { r.Log.Warn(w.String()) })
 }
 
 // textOf is the reply for settings that were refused, or of which nobody could

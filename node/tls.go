@@ -6,7 +6,7 @@ import (
 	"net"
 	"strings"
 
-	"lockstep/cluster/secure"
+	"lockstep/ground/secure"
 	"lockstep/node/config"
 )
 
@@ -21,7 +21,7 @@ func (n *Node) openTLS(context.Context) error {
 		return err
 	}
 	n.tls = k
-	n.background.run(func() { k.Run(n.ctx) })
+	n.background.Go(func() { k.Run(n.ctx) })
 	return nil
 }
 

@@ -67,7 +67,7 @@ type Exchange struct {
 	*stepper.Stepper
 	cfg Config
 
-	mu       sync.Mutex
+	mu       sync.Mutex // guards readings, open
 	readings map[string]Reading
 	open     map[string]int
 }

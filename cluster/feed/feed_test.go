@@ -12,9 +12,9 @@ import (
 	"testing"
 	"time"
 
-	"lockstep/cluster/caught"
 	"lockstep/engine/command"
 	"lockstep/fsm"
+	"lockstep/ground/caught"
 )
 
 func one(t testing.TB) (*node, *wire, *gateway) {

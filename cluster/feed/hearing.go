@@ -17,10 +17,10 @@ type hearing struct {
 	want    Want
 	// node is the incarnation of the gateway.
 	node uint64
+
+	mu sync.Mutex // guards what follows
 	// from is the index up to which the gateway has the keyspace events.
 	from uint64
-
-	mu sync.Mutex
 	// batches are the waiting items, oldest first, of bytes in all. The last batch may still
 	// grow.
 	batches [][]byte

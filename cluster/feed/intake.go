@@ -6,10 +6,10 @@ import (
 	"sync/atomic"
 	"time"
 
-	"lockstep/cluster/caught"
 	"lockstep/cluster/stepper"
 	"lockstep/engine/command"
 	"lockstep/fsm"
+	"lockstep/ground/caught"
 )
 
 // Peers sends requests to other nodes.
@@ -89,7 +89,7 @@ type Intake struct {
 	// gaps counts how often a feed had to begin anew, batches the received batches.
 	gaps, batches atomic.Uint64
 
-	mu    sync.Mutex
+	mu    sync.Mutex // guards what follows
 	tails [kinds][]*tail
 	// quiet are the shards whose own replica's events are dropped.
 	quiet []bool

@@ -55,7 +55,7 @@ type Source struct {
 	bytesMax       int
 	beat, patience time.Duration
 
-	mu       sync.Mutex
+	mu       sync.Mutex // guards hearings
 	hearings map[uint64]*hearing
 }
 
@@ -78,9 +78,9 @@ type Outlet struct {
 	// some subscription wants.
 	changes atomic.Int64
 	events  atomic.Uint32
-	// hearings is replaced, never changed, under mu.
+	// hearings is replaced, never changed.
 	hearings atomic.Pointer[[]*hearing]
-	mu       sync.Mutex
+	mu       sync.Mutex // held while hearings, changes and events are replaced
 }
 
 // Shard is the outlet of a shard.

@@ -8,9 +8,9 @@ import (
 	"sync"
 	"time"
 
-	"lockstep/cluster/caught"
 	"lockstep/cluster/meta"
 	"lockstep/cluster/meta/courier"
+	"lockstep/ground/caught"
 )
 
 // KindKnock is the request kind of nodes that may not belong to the cluster,
@@ -89,7 +89,7 @@ type Door struct {
 	cfg  DoorConfig
 	ctx  context.Context
 	stop context.CancelFunc
-	// mu keeps wg from growing once Close waits for it.
+	// mu keeps waiting from growing once Close waits for it. It guards closed and open.
 	mu      sync.Mutex
 	closed  bool
 	open    int

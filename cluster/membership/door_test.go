@@ -6,9 +6,9 @@ import (
 	"log/slog"
 	"testing"
 
-	"lockstep/cluster/caught"
 	"lockstep/cluster/meta"
 	"lockstep/cluster/meta/courier"
+	"lockstep/ground/caught"
 )
 
 // lost is a node that knows no leader.

@@ -6,9 +6,10 @@ import (
 	"sync"
 	"time"
 
-	"lockstep/cluster/caught"
 	"lockstep/cluster/meta"
 	"lockstep/cluster/meta/courier"
+	"lockstep/ground/background"
+	"lockstep/ground/caught"
 )
 
 // Config is the configuration of a Manager.
@@ -58,9 +59,9 @@ type Manager struct {
 	door    *Door
 	ctx     context.Context
 	stop    context.CancelFunc
-	working sync.WaitGroup
+	working background.Group
 
-	mu sync.RWMutex
+	mu sync.RWMutex // guards groups
 	// groups are this node's replicas, by number.
 	groups map[uint32]*attached
 }
@@ -103,10 +104,12 @@ func (m *Manager) Attach(group uint32, g Group) {
 	m.mu.Lock()
 	m.groups[group] = a
 	m.mu.Unlock()
-	m.working.Go(func() {
+	if !m.working.Go(func() {
 		defer close(a.ended)
 		a.Run(ctx)
-	})
+	}) {
+		close(a.ended)
+	}
 }
 
 // Release ends the reconciler of a replica, and returns when nothing uses the replica any
@@ -180,6 +183,6 @@ func (m *Manager) Drain(ctx context.Context) error {
 // not be called from OnRemoved.
 func (m *Manager) Close() {
 	m.stop()
-	m.working.Wait()
+	m.working.End()
 	m.door.Close()
 }

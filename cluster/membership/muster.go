@@ -88,7 +88,7 @@ type MusterConfig struct {
 type Muster struct {
 	cfg  MusterConfig
 	self Present
-	// mu makes a decision of several steps atomic.
+	// mu makes a decision of several steps atomic. It guards open, and promises.
 	mu   sync.Mutex
 	open int
 	// pause is between two looks around.

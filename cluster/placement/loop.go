@@ -90,12 +90,13 @@ type Loop struct {
 	*stepper.Stepper
 	cfg Config
 
-	mu sync.Mutex
+	// movedLeader is when a leadership was last moved. It is the loop's own.
+	movedLeader time.Time
+
+	mu sync.Mutex // guards since, heard
 	// since is when each node was first seen alive without a break, heard when it
 	// was last, both since this node leads the meta group.
 	since, heard map[meta.NodeID]time.Time
-	// movedLeader is when a leadership was last moved.
-	movedLeader time.Time
 }
 
 // New returns a loop, and gives its verb to the courier; Run makes it work.

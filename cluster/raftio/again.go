@@ -9,21 +9,22 @@ import (
 	"syscall"
 )
 
-// A write that could not be synced ends the process. The next process may find it all
-// the same, and after a power failure it is gone: the kernel keeps in memory what it
-// could not write, counts it as written, and syncs it no more. But what is found is
-// counted on; a follower acknowledges an entry that it has already, and a vote is given
-// again. So what was written last is written anew when a store is opened. All before
-// it was synced, or the process would have ended there.
+// A write that could not be synced ends the process. The next process may find the data
+// all the same, although a power failure would lose it: the kernel keeps in memory what
+// it could not write, counts it as written, and does not sync it again. But Raft relies
+// on what it finds: a follower acknowledges an entry that it has already, and a vote is
+// given again. So the last write is written again when a store is opened. Everything
+// before it was synced, or the process would have ended there.
 
-// rootsBytes holds both roots of a file of bbolt, its first two pages, whose size is
-// that of a page of memory of the machine on which the file was made: 64 KiB at most.
+// rootsBytes holds both roots of a file of bbolt. They are its first two pages. The page
+// size is that of memory pages on the machine on which the file was made: at most 64 KiB.
 const rootsBytes = 2 * 64 << 10
 
 // readyBolt examines a file of bbolt before bbolt opens it, and writes its roots over
-// themselves. All that a root refers to was synced before that was written. It cannot be
-// left to the next commit to bring a new root: that writes to the pages which are free by
-// the root that was found, and the root before it, the only one on the disk, needs them.
+// themselves. Everything that a root refers to was synced before the root was written.
+// The next commit, which brings a new root, would be too late for this: it writes to the
+// pages that are free under the root that was found. The root before it, perhaps the only
+// one on the disk, still needs those pages.
 func readyBolt(path string) error {
 	f, err := os.OpenFile(path, os.O_RDWR, 0)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -9,13 +9,12 @@ import (
 	"io"
 )
 
-// bbolt does not expect a file that is damaged. It follows what a page says wherever
-// that leads: outside of the file, which ends the process with a memory fault, or to a
-// panic, in a goroutine of its own, which nobody can recover. And where one of a file's two
-// roots is damaged it takes the other without a word, which lacks the last write. So a
-// file is examined before bbolt opens it: its roots, and every page that bbolt would
-// follow. What stands in the values is not looked at: entries and the vote have
-// checksums of their own.
+// bbolt does not expect a damaged file. It follows the numbers in a page wherever they
+// lead: outside of the file, which ends the process with a memory fault, or to a panic in
+// a goroutine of its own, which no caller can recover. And if one of a file's two roots
+// is damaged, it silently uses the other one, which lacks the last write. So a file is
+// examined before bbolt opens it: its roots, and every page that bbolt would follow. The
+// values are not examined: entries and the vote have checksums of their own.
 
 // A file of bbolt is pages. Each begins with id u64, flags u16, count u16, overflow u32
 // (how many pages more it takes), then count elements of 16 bytes:
@@ -23,8 +22,8 @@ import (
 //	of a branch: pos u32, key bytes u32, page u64
 //	of a leaf:   flags u32, pos u32, key bytes u32, value bytes u32
 //
-// pos is where the key stands, counted from the element. The value follows the key, and
-// the next key follows the value. The first two pages are the roots.
+// pos is where the key is, counted from the element. The value follows the key, and the
+// next key follows the value. The first two pages are the roots.
 const (
 	pageHeadBytes    = 16
 	pageElementBytes = 16
@@ -33,16 +32,16 @@ const (
 	flagLeaf     = 0x02
 	flagFreelist = 0x10
 	// flagBucket marks an element of a leaf whose value is a bucket: root u64, sequence
-	// u64, and behind that, where root is 0, a whole page.
+	// u64, and, if root is 0, a whole page behind that.
 	flagBucket  = 0x01
 	bucketBytes = 16
-	// noFreelist is the freelist's place in a file that has none.
+	// noFreelist is the page number of the freelist in a file that has none.
 	noFreelist = ^uint64(0)
 
 	// pageBytesMin and pageBytesMax bound the length of a page.
 	pageBytesMin, pageBytesMax = 1 << 10, 64 << 10
-	// boltDepthMax bounds how deep a tree may be; with two keys in a page it could hold
-	// more than any disk.
+	// boltDepthMax bounds how deep a tree may be. With two keys in a page, such a tree
+	// could hold more than any disk.
 	boltDepthMax = 64
 )
 
@@ -57,7 +56,7 @@ const (
 	boltVersion   = 2
 )
 
-// errBolt: a file of bbolt is not as bbolt left it.
+// errBolt says that a file of bbolt is not as bbolt left it.
 var errBolt = errors.New("is damaged")
 
 func badBolt(format string, args ...any) error {
@@ -69,11 +68,11 @@ type boltFile struct {
 	f         io.ReaderAt
 	pageBytes uint64
 	root      boltRoot
-	// seen tells which pages were met, in a bitmap.
+	// seen is a bitmap of the pages that were read.
 	seen []uint64
 }
 
-// examineBolt examines a file of bbolt that nobody has open.
+// examineBolt examines a file of bbolt that no process has open.
 func examineBolt(f io.ReaderAt, size int64) error {
 	b := &boltFile{f: f}
 	if err := b.readRoots(size); err != nil {
@@ -92,7 +91,7 @@ func examineBolt(f io.ReaderAt, size int64) error {
 }
 
 // readRoots reads both roots. A power cut damages neither: a disk writes a sector whole
-// or not at all, and a root is shorter than one.
+// or not at all, and a root is shorter than a sector.
 func (b *boltFile) readRoots(size int64) error {
 	var first [boltRootBytes + pageHeadBytes]byte
 	if _, err := b.f.ReadAt(first[:], 0); err != nil {
@@ -134,12 +133,12 @@ func parseBoltRoot(r []byte) (boltRoot, error) {
 	return boltRoot{page: u64(16), freelist: u64(32), pages: u64(40), txn: u64(48)}, nil
 }
 
-// boltPage is a page with those that it goes on in, or the one in the value of a bucket.
+// boltPage is a page with its overflow pages, or the page in the value of a bucket.
 type boltPage struct {
 	name         string
 	flags, count uint64
-	// bytes is how long it is, used where the elements read so far end, and head its
-	// beginning. The rest is read from in at offset.
+	// bytes is its length, used is where the elements read so far end, and head is its
+	// first part. The rest is read from in at offset.
 	bytes  uint64
 	used   uint64
 	head   []byte
@@ -147,7 +146,7 @@ type boltPage struct {
 	offset int64
 }
 
-// page reads a page, which must not have been met before.
+// page reads a page, which must not have been read before.
 func (b *boltFile) page(id uint64) (*boltPage, error) {
 	if id < 2 || id >= b.root.pages {
 		return nil, badBolt("it refers to page %d, and it has %d", id, b.root.pages)
@@ -197,11 +196,11 @@ func (p *boltPage) at(from, n uint64) ([]byte, error) {
 	return part, nil
 }
 
-// keyBytesMax is the longest key that bbolt takes.
+// keyBytesMax is the longest key that bbolt accepts.
 const keyBytesMax = 32 << 10
 
-// element is an element of a page: the key, and where the value stands, or the page of
-// what has this key or a later one.
+// element is an element of a page: the key, and where the value is, or the page that
+// holds this key and later ones.
 type element struct {
 	flags         uint64
 	key           []byte
@@ -233,7 +232,7 @@ func (p *boltPage) element(i uint64) (e element, err error) {
 }
 
 // tree examines a page and all pages below it. Their keys must not be less than from, and
-// must be less than to. A bound that is nil does not count.
+// must be less than to. A nil bound does not count.
 func (b *boltFile) tree(id uint64, from, to []byte, depth int) error {
 	if depth > boltDepthMax {
 		return badBolt("its tree is too deep")
@@ -315,7 +314,7 @@ func (b *boltFile) freelist(id uint64) error {
 		return err
 	}
 	count, at := p.count, uint64(pageHeadBytes)
-	if count == 0xffff { // then the first place has the count
+	if count == 0xffff { // then the first element is the count
 		raw, err := p.at(at, 8)
 		if err != nil {
 			return err

@@ -12,13 +12,13 @@ const (
 	cacheBytesMax   = 8 << 20
 )
 
-// cache keeps the newest entries in memory: those that followers are sent, and
-// that Raft applies, right after they were written. The library's own is
-// bounded by number alone, of entries that may have megabytes each, and hides
-// that a store is monotonic.
+// cache keeps the newest entries in memory: the entries that are sent to followers, and
+// that Raft applies, right after they were written. The library's own cache is bounded
+// only by the number of entries, which may have megabytes each, and it hides that a store
+// is monotonic.
 type cache struct {
 	*LogStore
-	mu sync.RWMutex
+	mu sync.RWMutex // guards ring, low, high, bytes
 	// ring holds the entries low to high-1 at their index modulo its length.
 	ring      [cacheEntriesMax]*raft.Log
 	low, high uint64

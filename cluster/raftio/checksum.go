@@ -8,15 +8,15 @@ import (
 	"github.com/hashicorp/raft"
 )
 
-// errChecksum: the entry is not what was written.
+// errChecksum says that the entry differs from the one that was written.
 var errChecksum = errors.New("the checksum is wrong: memory, disk or network has changed it")
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// checksum covers all that Raft acts on, so also entries that hold no command:
-// a flipped bit in a configuration would be another cluster, one in a term
-// another history. bbolt's data pages have no checksum, and raft-wal does not
-// look at its own when it reads.
+// checksum covers everything that Raft acts on, and so also entries without a command: a
+// flipped bit in a configuration would mean another cluster, and one in a term another
+// history. bbolt's data pages have no checksum, and raft-wal does not check its own when
+// it reads.
 func checksum(l *raft.Log) uint32 {
 	var head [8 + 8 + 1]byte
 	binary.LittleEndian.PutUint64(head[:], l.Index)
@@ -25,8 +25,8 @@ func checksum(l *raft.Log) uint32 {
 	return crc32.Update(crc32.Checksum(head[:], castagnoli), castagnoli, l.Data)
 }
 
-// sealed reports whether the entry bears a checksum. It rides in Extensions, which the
-// library keeps for middleware and sends along.
+// sealed reports whether the entry has a checksum. It is in Extensions, which the library
+// keeps for middleware and sends along.
 func sealed(l *raft.Log) bool { return len(l.Extensions) > 0 }
 
 func seal(l *raft.Log) {

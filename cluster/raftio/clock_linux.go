@@ -2,5 +2,5 @@ package raftio
 
 import "golang.org/x/sys/unix"
 
-// bootClock runs in suspend, too; CLOCK_MONOTONIC stands still.
+// bootClock also runs while the machine is suspended. CLOCK_MONOTONIC would not.
 const bootClock = unix.CLOCK_BOOTTIME

@@ -2,15 +2,16 @@ package raftio
 
 import "github.com/hashicorp/raft"
 
-// boundCommit lets a leader's request commit no more than what it compares or brings.
+// boundCommit limits the commit index in a leader's request to the last entry that the
+// request compares or brings.
 //
-// The library commits what the leader has committed, as far as its own log reaches.
-// That log may go on behind what the request compares, with what a former leader
-// wrote and nobody committed; and the leader looks how long its log is before it
-// looks how far it has committed. So when it has just been elected, a request may
-// compare the last entry of before, bring none, and name as committed the first of
-// the new term, which others have taken meanwhile. A follower that has an entry of
-// the former leader in that place would apply it.
+// The library commits up to the leader's commit index, as far as its own log reaches.
+// Behind the entry that the request compares, that log may continue with entries that a
+// former leader wrote and never committed. And the leader reads the length of its log
+// before it reads its commit index. So right after an election, a request may compare the
+// last entry of an earlier term, bring none, and name as committed the first entry of the
+// new term, which other followers have accepted meanwhile. A follower that has an entry
+// of the former leader at that index would apply it.
 func boundCommit(command any) {
 	args, ok := command.(*raft.AppendEntriesRequest)
 	if !ok {

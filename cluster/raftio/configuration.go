@@ -6,14 +6,14 @@ import (
 	"github.com/hashicorp/raft"
 )
 
-// Configuration is a group's configuration and the index of its entry; 0 and
-// none while there is none.
+// Configuration is a group's configuration and the index of its entry. Before the first
+// one, the index is 0 and it has no servers.
 type Configuration struct {
 	Index   uint64
 	Servers []raft.Server
 }
 
-// Voters are the ids of those who vote.
+// Voters are the ids of the servers that vote.
 func (c *Configuration) Voters() []raft.ServerID {
 	var voters []raft.ServerID
 	for _, s := range c.Servers {
@@ -24,27 +24,27 @@ func (c *Configuration) Voters() []raft.ServerID {
 	return voters
 }
 
-// Configurations follows the latest configuration of a group, committed or not,
-// from what passes through its log and its snapshots. The library tells the
-// latest configuration but not its index, without which no change can be bound
-// to the state it was decided on.
+// Configurations follows the latest configuration of a group, committed or not, by the
+// entries and snapshots that are read and written. The library gives the latest
+// configuration but not its index. Without the index, no change can be bound to the state
+// on which it was decided.
 type Configurations struct {
-	// changed is told of each new latest configuration, in order.
+	// changed is called with each new latest configuration, in order.
 	changed func(Configuration)
 
-	mu sync.Mutex
+	mu sync.Mutex // guards what follows; held while changed is called
 	// before is the one before latest: Raft has at most one uncommitted
 	// configuration in its log, so at most one is ever taken back.
 	before, latest Configuration
-	// covered is the index of the newest snapshot: what it covers is committed,
-	// and goes from the log only because it is in the snapshot.
+	// covered is the index of the newest snapshot. Entries up to it are committed, and
+	// are deleted from the log only because they are in the snapshot.
 	covered uint64
-	// begun is true if the log has been changed since it was opened. What is read from
-	// then on is known, or was true before.
+	// begun is true if the log has been changed since it was opened. A configuration that
+	// is read from then on is known already, or is out of date.
 	begun bool
 }
 
-// NewConfigurations returns an empty memory; changed may be nil.
+// NewConfigurations returns an empty Configurations. changed may be nil.
 func NewConfigurations(changed func(Configuration)) *Configurations {
 	return &Configurations{changed: changed}
 }
@@ -56,7 +56,7 @@ func (c *Configurations) Latest() Configuration {
 	return c.latest
 }
 
-// wrote takes note of an entry that was written.
+// wrote records an entry that was written.
 func (c *Configurations) wrote(l *raft.Log) {
 	if l.Type != raft.LogConfiguration {
 		return
@@ -70,9 +70,9 @@ func (c *Configurations) wrote(l *raft.Log) {
 	}
 }
 
-// read takes note of an entry that was read, as Raft reads the log when it starts: its
-// end first, and then from the snapshot on. Later, what sends entries to others may
-// read one that is being cut off.
+// read records an entry that was read. When Raft starts it reads the log: first its end,
+// and then from the snapshot on. Later, a goroutine that sends entries to other nodes may
+// read an entry that is being cut off.
 func (c *Configurations) read(l *raft.Log) {
 	if l.Type != raft.LogConfiguration {
 		return
@@ -93,8 +93,8 @@ func configurationOf(l *raft.Log) Configuration {
 	return Configuration{l.Index, raft.DecodeConfiguration(l.Data).Servers}
 }
 
-// cut takes note that entries from one index to another were deleted, with which the
-// log ended.
+// cut records that entries from one index to another were deleted from the end of the
+// log.
 func (c *Configurations) cut(from, to uint64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -104,8 +104,8 @@ func (c *Configurations) cut(from, to uint64) {
 	}
 }
 
-// snapshot takes note of a snapshot up to covered and the configuration in it.
-// replaces: it takes the place of the log.
+// snapshot records a snapshot up to covered, and its configuration in. replaces is true
+// if the snapshot replaces the log.
 func (c *Configurations) snapshot(covered uint64, in Configuration, replaces bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -2,24 +2,27 @@ package raftio
 
 import "github.com/hashicorp/raft"
 
-// skipCovered takes out of a leader's request what the newest snapshot covers, when the
-// log begins behind it. last and term are the snapshot's last entry. Both are 0 if the log
-// has that entry, or the request does not reach back to it.
+// skipCovered removes from a leader's request the entries that the newest snapshot
+// covers, if the log begins behind that snapshot. last and term describe the snapshot's
+// last entry. Both are 0 if the log has that entry, or the request does not reach back to
+// it.
 //
-// The library compares what a request builds upon with the log alone, unless it is the
-// last entry of all. A log may begin right behind a snapshot, with what a former leader
-// wrote and nobody committed, which the next leader has other entries for. Then nothing
-// of that leader's would ever fit: what both have is the snapshot's last entry, and it
-// is in no log. The leader would try older and older entries, and send its own snapshot,
-// which may be the older one and is refused; and if the group needs this replica for a
-// majority, no newer one would ever be written.
+// The library compares the entry that a request builds upon only with the log, unless it
+// is the last entry of all. A log may begin right behind a snapshot, with entries that a
+// former leader wrote and never committed, and for which the next leader has other
+// entries. Then no request of that next leader would ever fit: the entry that both have
+// is the snapshot's last entry, and that is in no log. The leader would try older and
+// older entries, and then send its own snapshot, which is refused if it is the older one.
+// If the group needs this replica for a majority, no newer snapshot would ever be
+// written.
 //
-// A request that has that entry in its place, of the same term, agrees with the snapshot
-// (Raft, section 5.3), and no comparison is left to be made: what builds upon no entry
-// the library does not compare. One that ends before it is of what is committed, which
-// every leader has that is not of an older term than this node's. But a leader of another
-// history, behind a recovery, is not known by that: what it wrote since is of a later term
-// than the snapshot's end, and goes to the library as it is.
+// A request that has that entry at its index, with the same term, agrees with the
+// snapshot (Raft, section 5.3), so no comparison is needed any more: the library does not
+// compare a request that builds upon no entry. A request that ends before that entry has
+// only committed entries, which every leader has whose term is not older than this
+// node's. But that does not show a leader of another history, after a recovery: the
+// entries that it wrote since are of a later term than the snapshot's end, and go to the
+// library unchanged.
 func skipCovered(command any, covered func(from uint64) (last, term uint64)) {
 	args, ok := command.(*raft.AppendEntriesRequest)
 	if !ok || args.PrevLogEntry == 0 {
@@ -40,8 +43,8 @@ func skipCovered(command any, covered func(from uint64) (last, term uint64)) {
 	}
 }
 
-// Covered is the last entry of the newest snapshot, and its term, if it is from on and
-// not in the log; else 0.
+// Covered is the last entry of the newest snapshot, and its term, if its index is at
+// least from and it is not in the log. Otherwise both are 0.
 func (s *Stores) Covered(from uint64) (last, term uint64) {
 	newest := s.Snapshots.newest.Load()
 	if newest == nil || newest.Index < from {

@@ -8,13 +8,12 @@ import (
 	"github.com/hashicorp/raft"
 )
 
-// Stores do not expect files that are damaged while they have them open, or in a place
-// that nothing has examined: bbolt reads its file through a mapping, which ends the
-// process with a memory fault where the file has become shorter, and it, raft-wal and
-// their decoders panic over what makes no sense. And hashicorp/raft panics where it
-// cannot read an entry, or save its term. In all these cases the process would end with a
-// stack instead of a reason. Here each becomes an error of the call, which the watchdog
-// reports.
+// Stores do not expect files that are damaged while they are open, or in a part that was
+// not examined. bbolt reads its file through a mapping, and if the file has become
+// shorter, a memory fault ends the process. bbolt, raft-wal and their decoders panic over
+// malformed data. hashicorp/raft panics if it cannot read an entry, or save its term. In
+// all these cases the process would end with a stack instead of a reason. Here each of
+// them becomes an error of the call, which the watchdog reports.
 
 // panicked is the error of a call that panicked.
 type panicked struct {
@@ -27,7 +26,7 @@ func (p *panicked) Error() string {
 	return fmt.Sprintf("the store cannot go on with what is in its files: %v; %s", p.value, rejoin)
 }
 
-// noPanic makes a call. A panic in it, and a memory fault, is its error.
+// noPanic makes a call. It turns a panic or a memory fault in the call into an error.
 func noPanic(call func() error) (err error) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {
@@ -38,15 +37,15 @@ func noPanic(call func() error) (err error) {
 	return call()
 }
 
-// ForRaft are the log and the stable store as Raft is given them: where they have failed,
-// the goroutine of the library that asked ends, and not the process with a panic. The
-// watchdog has said why by then, and the process is about to end.
+// ForRaft returns the log and the stable store for Raft. If one of them has failed, they
+// end the goroutine of the library that called, instead of a panic that ends the process.
+// The watchdog has reported the reason by then, and the process is about to end.
 func (s *Stores) ForRaft() (raft.LogStore, raft.StableStore) {
 	return raftLog{s.cache}, raftStable{s.Stable, s.log}
 }
 
-// StartRaft has Raft started by a call, which may panic over an entry that the stores
-// have refused. Then that is the error.
+// StartRaft starts Raft by a call. The call may panic over an entry that the stores have
+// refused. Then StartRaft returns that error.
 func (s *Stores) StartRaft(start func() error) (err error) {
 	defer func() {
 		p := recover()
@@ -59,8 +58,8 @@ func (s *Stores) StartRaft(start func() error) (err error) {
 	return start()
 }
 
-// endIfBegun ends the goroutine over an error, if Raft runs: before that Raft is being
-// started, and StartRaft returns the error.
+// endIfBegun ends the goroutine over an error, if Raft runs. While Raft is still being
+// started, StartRaft returns the error.
 func (s *LogStore) endIfBegun(err error) error {
 	if err != nil && !absent(err) && s.begun.Load() {
 		runtime.Goexit()

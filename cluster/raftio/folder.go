@@ -10,16 +10,16 @@ import (
 	"github.com/hashicorp/raft"
 	raftboltdb "github.com/hashicorp/raft-boltdb/v2"
 
-	"lockstep/cluster/durable"
+	"lockstep/ground/durable"
 )
 
 // newSuffix marks a file that is being made.
 const newSuffix = ".new"
 
-// makeBolt makes a bbolt file, unless there is one, so that a crash leaves a
-// good file or none: bbolt refuses one that was torn while it was made, and the
-// node would have to be set up anew for nothing. fill, when set, writes what is in it from
-// the beginning. One that is there is made ready for bbolt.
+// makeBolt makes a bbolt file, unless there is one, so that a crash leaves a good file or
+// none: bbolt refuses a file that was torn while it was made, and the node would have to
+// be set up again for nothing. fill writes the first contents. It may be nil. A file that
+// exists already is made ready for bbolt.
 func makeBolt(path string, open func(string) (*raftboltdb.BoltStore, error), fill func(raft.StableStore) error) error {
 	if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
 		return errors.Join(err, checkFilled(path), readyBolt(path))
@@ -44,8 +44,8 @@ func makeBolt(path string, open func(string) (*raftboltdb.BoltStore, error), fil
 	return durable.Sync(filepath.Dir(path))
 }
 
-// checkFilled refuses a file of bbolt without content, which bbolt would take for
-// one that is to be made: it was not empty when it got its name.
+// checkFilled refuses an empty file of bbolt, which bbolt would take for a new one: the
+// file was not empty when it got its name.
 func checkFilled(path string) error {
 	if info, err := os.Stat(path); err == nil && info.Size() == 0 {
 		return fmt.Errorf("%s is empty, what it held is lost; %s", path, rejoin)
@@ -53,11 +53,10 @@ func checkFilled(path string) error {
 	return nil
 }
 
-// syncFolder makes durable all that a folder holds, and its own name. What was
-// found in it will be counted on from now on, and it may be there only because
-// the kernel, which outlived the process that wrote it, has not lost it yet: the
-// names of new files, which nobody syncs but us, and an append that was killed
-// before its sync.
+// syncFolder syncs everything in a folder, and its own name. Raft relies from now on on
+// what was found there. It may be there only because the kernel, which outlived the
+// process that wrote it, has not lost it yet: the names of new files, which only this
+// code syncs, and an append whose process was killed before the sync.
 func syncFolder(dir string) error {
 	err := filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
 		if err != nil || !e.IsDir() && !e.Type().IsRegular() {

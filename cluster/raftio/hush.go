@@ -8,13 +8,12 @@ import (
 	"github.com/hashicorp/raft"
 )
 
-// Hush is a group's stream layer that hears nobody for a while. A node that
-// took a leader's request promised, by Raft's stickiness, not to vote for
-// another for a heartbeat timeout; the leader's lease rests on that. One that
-// restarts has forgotten its promise, so it must not vote before the promise
-// has run out. It cannot be elected itself before, for it begins as a follower
-// whose own timer is longer, unless it is certain to have promised nothing
-// (package shard, groupalone.go).
+// Hush is a group's stream layer that accepts no connections for a while. A node that
+// accepted a leader's request promised, by Raft's stickiness, not to vote for another
+// node for a heartbeat timeout. The leader's lease rests on that. A node that restarts
+// has forgotten its promise, so it must not vote before the promise has run out. Nor can
+// it be elected before: it starts as a follower whose own timer is longer, unless it has
+// certainly promised nothing (package shard, groupalone.go).
 type Hush struct {
 	raft.StreamLayer
 	over   <-chan time.Time
@@ -22,7 +21,7 @@ type Hush struct {
 	once   sync.Once
 }
 
-// NewHush lets layer accept connections after d.
+// NewHush returns a layer that accepts connections after d.
 func NewHush(layer raft.StreamLayer, d time.Duration) *Hush {
 	return &Hush{StreamLayer: layer, over: time.After(d), closed: make(chan struct{})}
 }

@@ -9,12 +9,12 @@ import (
 	"github.com/hashicorp/raft"
 )
 
-// installs are the snapshots that a leader sends, and has sent lately.
+// installs are the snapshots that a leader is sending, and has sent lately.
 type installs struct {
-	mu sync.Mutex
+	mu sync.Mutex // guards newest, older, and each install
 	// newest is the newest install to each server.
 	newest map[raft.ServerID]*install
-	// older is the last snapshot that each server refused as an older one than its own.
+	// older is the last snapshot that each server refused because its own is newer.
 	older map[raft.ServerID]sentAs
 }
 
@@ -25,8 +25,8 @@ type sentAs struct{ leader, term, index uint64 }
 type install struct {
 	in   *installs
 	data io.Reader
-	// sent of its size bytes are on their way. ended is when the install ended; zero: it
-	// is under way. Both are guarded by in.mu.
+	// sent of its size bytes have been sent. ended is when the install ended, or zero
+	// while it is under way. Both are guarded by in.mu.
 	sent, size int64
 	ended      time.Time
 }
@@ -57,17 +57,18 @@ func (one *install) end() {
 	one.ended = time.Now()
 }
 
-// hasIt reports whether a server refused a snapshot for having what is in it. That is as
-// good as if it had installed it: what is behind the snapshot comes next.
+// hasIt reports whether a server refused a snapshot because it has its entries already.
+// That is as good as an installed snapshot: the entries behind the snapshot come next.
 //
-// A leader whose requests arrive, and the answers do not, believes a server to have less
-// than it has. When what it would send next has left its log, it sends its snapshot; were
-// that an error, it would send it for ever, and nothing behind it. If the group needs this
-// server for a majority, there would never be a newer one.
+// A leader whose requests arrive, while the answers do not, believes that a server has
+// less than it has. When the entries that it would send next are not in its log any more,
+// it sends its snapshot. If the refusal were an error, it would send the snapshot for
+// ever, and nothing behind it. If the group needs this server for a majority, there would
+// never be a newer snapshot.
 //
-// One that has a newer snapshot may be of another history (nextEra in package shard). It
-// refuses what comes next, too, and the snapshot would be sent again without a pause: so
-// that is good for one time.
+// A server with a newer snapshot may be of another history (nextEra in package shard). It
+// refuses the next entries, too, and the snapshot would be sent again without a pause. So
+// hasIt accepts that refusal only once per snapshot.
 func (i *installs) hasIt(id raft.ServerID, args *raft.InstallSnapshotRequest, refusal error) bool {
 	if strings.Contains(refusal.Error(), errCovered.Error()) {
 		return true
@@ -88,13 +89,13 @@ func (i *installs) hasIt(id raft.ServerID, args *raft.InstallSnapshotRequest, re
 	return true
 }
 
-// Installing are the servers that this node is sending a snapshot to, or has sent
-// one to within the last while.
+// Installing are the servers to which this node is sending a snapshot, or has sent one
+// within the given time.
 func (t *Transport) Installing(within time.Duration) []raft.ServerID {
 	t.installs.mu.Lock()
 	defer t.installs.mu.Unlock()
 	var ids []raft.ServerID
-	for id, one := range t.installs.newest { // order does not matter: a set
+	for id, one := range t.installs.newest { // the order does not matter: a set
 		if !one.ended.IsZero() && time.Since(one.ended) > within {
 			delete(t.installs.newest, id)
 			continue
@@ -104,8 +105,8 @@ func (t *Transport) Installing(within time.Duration) []raft.ServerID {
 	return ids
 }
 
-// Sending tells how many bytes of a snapshot a server has been sent, and how many there
-// are; 0 and 0: none is being sent.
+// Sending is how many bytes of a snapshot a server has been sent, and how many there are.
+// Both are 0 if none is being sent.
 func (t *Transport) Sending(id raft.ServerID) (sent, size int64) {
 	t.installs.mu.Lock()
 	defer t.installs.mu.Unlock()

@@ -7,14 +7,13 @@ import (
 	"github.com/hashicorp/raft"
 )
 
-// What arrives for Raft was sent by a node that may be of another program, or ill. The
-// library trusts it: an entry of a type that it does not know, a configuration that cannot
-// be read or an entry that is not there at all ends the process, and a term near the end
-// of all terms leaves none to elect a leader in. So a request reaches Raft only when it
-// makes sense. What stands in an entry is the state machine's matter: who leads a group
-// writes its log.
+// A request for Raft may come from a node that runs another program, or is faulty. The
+// library trusts it: an entry of an unknown type, a configuration that cannot be read or
+// a missing entry ends the process, and a term near the end of all terms leaves none in
+// which to elect a leader. So only a well-formed request reaches Raft. The contents of an
+// entry concern only the state machine: the leader of a group may write any log.
 
-// errSense says that a request makes no sense. Its sender is told why.
+// errSense says that a request is malformed. Its sender gets the reason.
 var errSense = errors.New("a request that makes no sense")
 
 func senseless(format string, args ...any) error {
@@ -31,7 +30,8 @@ const (
 	nameBytesMax = 1024
 )
 
-// judge says why a request must not reach Raft, which is in a term; nil if it may.
+// judge says why a request must not reach Raft, which is in this term. It returns nil if
+// it may.
 func (t *Transport) judge(command any, term uint64) error {
 	switch c := command.(type) {
 	case *raft.AppendEntriesRequest:
@@ -48,8 +48,9 @@ func (t *Transport) judge(command any, term uint64) error {
 	return senseless("%T", command)
 }
 
-// judgeSender judges how a request names its sender. Raft keeps that name, or writes it
-// down with its vote. Without the address Raft would look into a field of earlier versions.
+// judgeSender checks how a request names its sender. Raft keeps that name, or writes it
+// down with its vote. If the address is missing, Raft would read a field of earlier
+// versions.
 func judgeSender(h *raft.RPCHeader) error {
 	if n := max(len(h.ID), len(h.Addr)); n > nameBytesMax {
 		return senseless("a name of %d bytes", n)
@@ -67,7 +68,7 @@ func judgeTerm(term, own uint64) error {
 	return nil
 }
 
-// judgeEnd judges the last entry that the sender of a request of a term has.
+// judgeEnd checks what a request of this term says about the last entry of its sender.
 func judgeEnd(index, indexTerm, term uint64) error {
 	if index > indexMax || indexTerm > term {
 		return senseless("entry %d of term %d in term %d", index, indexTerm, term)
@@ -75,7 +76,8 @@ func judgeEnd(index, indexTerm, term uint64) error {
 	return nil
 }
 
-// judgeEntries judges what a leader's request builds upon and brings.
+// judgeEntries checks the entry that a leader's request builds upon, and the entries it
+// brings.
 func (t *Transport) judgeEntries(c *raft.AppendEntriesRequest) error {
 	if err := judgeEnd(c.PrevLogEntry, c.PrevLogTerm, c.Term); err != nil {
 		return err
@@ -124,8 +126,8 @@ func judgeInstall(c *raft.InstallSnapshotRequest) error {
 	return err
 }
 
-// readConfiguration is raft.DecodeConfiguration without its panic. It refuses what the
-// library refuses to write.
+// readConfiguration is raft.DecodeConfiguration without its panic. It refuses
+// configurations that the library would refuse to write.
 func readConfiguration(data []byte) (c raft.Configuration, err error) {
 	defer func() {
 		if p := recover(); p != nil {

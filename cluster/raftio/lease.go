@@ -9,29 +9,29 @@ import (
 	"github.com/hashicorp/raft"
 )
 
-// Lease reports whether this node certainly still leads, without asking anybody.
+// Lease reports whether this node certainly still leads, without asking other nodes.
 //
-// A follower that took a leader's request at time t grants no vote to another
-// before t plus the heartbeat timeout (Raft's leader stickiness). The request
-// was sent before t. So from the time at which the quorum-th newest acknowledged
-// request was sent, nobody else can be elected for a heartbeat timeout, of
-// which the lease uses a part, for clocks that run at unequal speed.
+// A follower that accepted a leader's request at time t votes for no other node before t
+// plus the heartbeat timeout (Raft's leader stickiness). The request was sent before t.
+// So from the time at which the quorum-th newest acknowledged request was sent, no other
+// node can be elected for a heartbeat timeout. The lease uses a part of that time,
+// because clocks run at unequal speeds.
 //
-// What would break that is closed elsewhere or here: a follower that restarts
-// forgets its leader, so it keeps silent at first (Hush); a transfer lets a
-// candidate pass the stickiness, so the lease is off for the rest of the term
-// (TurnOff), and a transfer of an earlier term comes too late for that (transfers);
-// while voters change it is off (Suspend). It is checked at each read, never by a
-// timer: a paused process has paused timers.
+// The cases that would break this are closed elsewhere or here. A follower that restarts
+// forgets its leader, so it keeps silent at first (Hush). A transfer lets a candidate
+// pass the stickiness, so the lease is off for the rest of the term (TurnOff), and a
+// transfer of an earlier term comes too late for that (transfers). While voters change
+// the lease is off (Suspend). The lease is checked at each read, never by a timer: a
+// paused process has paused timers.
 type Lease struct {
 	self   raft.ServerID
 	length time.Duration
 	acks   *Acks
 
-	// known is a lease found valid, and until when: most reads look no further.
+	// known is a lease found valid, with its end: most reads check only this.
 	known atomic.Pointer[validLease]
 
-	mu       sync.Mutex
+	mu       sync.Mutex // guards voters, offTerm, changing
 	voters   []raft.ServerID
 	offTerm  uint64
 	changing int
@@ -50,7 +50,7 @@ func NewLease(self raft.ServerID, heartbeat time.Duration, acks *Acks) *Lease {
 	return &Lease{self: self, length: Length(heartbeat), acks: acks}
 }
 
-// SetVoters says who votes in the latest configuration.
+// SetVoters sets the voters of the latest configuration.
 func (l *Lease) SetVoters(voters []raft.ServerID) {
 	l.mu.Lock()
 	l.voters = voters
@@ -58,8 +58,7 @@ func (l *Lease) SetVoters(voters []raft.ServerID) {
 	l.mu.Unlock()
 }
 
-// Suspend turns the lease off until the returned function is called: while the
-// voters change.
+// Suspend turns the lease off until resume is called. It is used while the voters change.
 func (l *Lease) Suspend() (resume func()) {
 	l.mu.Lock()
 	l.changing++
@@ -101,8 +100,8 @@ func (l *Lease) Valid(term uint64) bool {
 }
 
 // QuorumSent is the newest time such that a quorum of voters has acknowledged a request
-// sent at it or later; now counts for this node if it votes. It returns 0 if there is
-// none.
+// sent then or later. This node's own time is now, if it votes. It returns 0 if there is
+// no such time.
 func QuorumSent(acks *Acks, self raft.ServerID, voters []raft.ServerID, term uint64, now time.Duration) time.Duration {
 	if len(voters) == 0 {
 		return 0

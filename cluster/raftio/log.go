@@ -26,13 +26,13 @@ type logger struct {
 	seen *recent
 }
 
-// recent remembers the lines of the last second, bounded.
+// recent remembers the lines of the last second. Their number is bounded.
 type recent struct {
-	mu    sync.Mutex
+	mu    sync.Mutex // guards lines
 	lines map[string]line
 }
 
-// line is when a text was let through, and how often it was not since.
+// line is when a text was last logged, and how often it was dropped since.
 type line struct {
 	at      time.Time
 	dropped int
@@ -43,7 +43,7 @@ const (
 	rememberedMax = 256
 )
 
-// fresh reports whether a text may be logged, and how often it was not.
+// fresh reports whether a text may be logged, and how often it was dropped before.
 func (r *recent) fresh(text string) (dropped int, ok bool) {
 	now := time.Now()
 	r.mu.Lock()

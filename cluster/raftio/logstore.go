@@ -12,28 +12,28 @@ import (
 	"lockstep/cluster/raftio/journal"
 )
 
-// Guards are what watches over a group's stores.
+// Guards are the checks of a group's stores.
 type Guards struct {
-	// Verify checks the content of an entry that holds a command, where it is written and
-	// where it is read. It is nil if there is no check.
+	// Verify checks the content of an entry that holds a command, when it is written and
+	// when it is read. It is nil if there is no check.
 	Verify func(*raft.Log) error
 	// StallLimit is how long one call may take. After a sixth of it the disk hangs,
 	// and this node is not heard as a leader (Watchdog).
 	StallLimit time.Duration
-	// Fatal is told, once, that a store failed, hangs, or holds a damaged entry.
-	// The process must end.
+	// Fatal is called once if a store failed, hangs, or holds a damaged entry. The
+	// process must end.
 	Fatal func(error)
-	// Synced, when set, is told how long each append took.
+	// Synced is called with the duration of each append. It may be nil.
 	Synced func(time.Duration)
 }
 
-// LogStore is a raft.LogStore under guard.
+// LogStore is a raft.LogStore with checks and a watchdog.
 //
-// Its log has no gaps. After a snapshot was installed past the end of a log,
-// Raft would append behind the snapshot and leave the old entries standing, in
-// a store that does not mind. They may be entries that were never committed,
-// and once this node leads it would send them to a follower that lags. So an
-// append that leaves a gap deletes what stands before it; the snapshot has it.
+// Its log has no gaps. When a snapshot was installed past the end of a log, Raft would
+// append behind the snapshot and leave the old entries in place, in a store that allows
+// gaps. Those may be entries that were never committed, and once this node leads it would
+// send them to a follower that lags. So an append that leaves a gap deletes the entries
+// before it, which are in the snapshot.
 type LogStore struct {
 	inner          raft.LogStore
 	guards         Guards
@@ -42,17 +42,17 @@ type LogStore struct {
 	configurations *Configurations
 	// appended counts the bytes of entries written.
 	appended atomic.Uint64
-	// givenUp: the log is about to be emptied. It takes nothing until it is opened again,
-	// for that would be acknowledged, and go with the rest.
+	// givenUp is true if the log is about to be emptied. It accepts nothing until it is
+	// opened again: new entries would be acknowledged, and then deleted with the rest.
 	givenUp atomic.Bool
 	// covered is where the newest snapshot ends. An empty log begins behind it: a request
-	// may have fitted before the snapshot came (skipCovered), and what it brings would set
+	// may have fitted before the snapshot came (skipCovered), and its entries would set
 	// Raft's configuration back.
 	covered atomic.Uint64
-	// begun: Raft has begun to run on it.
+	// begun is true if Raft runs on it.
 	begun atomic.Bool
 
-	mu sync.Mutex
+	mu sync.Mutex // guards first, last, cutting
 	// first and last are the log's ends, or 0 if it is empty. What is outside is not
 	// there, whatever the inner store says: raft-wal still finds entries that were
 	// deleted from its newest file.
@@ -65,7 +65,7 @@ type LogStore struct {
 // a deletion is one transaction, and appends wait for it.
 const deleteStep = 1024
 
-// guardLog puts a store under guard.
+// guardLog puts the checks and the watchdog around a store.
 func guardLog(inner raft.LogStore, g Guards, dog *Watchdog, c *Configurations) (*LogStore, error) {
 	first, err := inner.FirstIndex()
 	if err != nil {
@@ -78,11 +78,10 @@ func guardLog(inner raft.LogStore, g Guards, dog *Watchdog, c *Configurations) (
 	return &LogStore{inner: inner, guards: g, dog: dog, pen: pen{dog: dog}, configurations: c, first: first, last: last}, nil
 }
 
-// AppendedBytes counts the bytes of all entries written since the store was
-// opened.
+// AppendedBytes counts the bytes of all entries written since the store was opened.
 func (s *LogStore) AppendedBytes() uint64 { return s.appended.Load() }
 
-// examine says what is wrong with an entry. It returns nil if nothing is.
+// examine returns an error that says what is wrong with an entry, or nil.
 func (s *LogStore) examine(l *raft.Log) error {
 	err := checkSeal(l)
 	if err == nil && l.Type == raft.LogCommand && s.guards.Verify != nil {
@@ -91,8 +90,8 @@ func (s *LogStore) examine(l *raft.Log) error {
 	return err
 }
 
-// check is examine, with the entry named. Entries of other nodes were examined when they
-// came (Transport.judge).
+// check is examine, and names the entry in the error. Entries of other nodes were
+// examined when they arrived (Transport.judge).
 func (s *LogStore) check(l *raft.Log) error {
 	err := s.examine(l)
 	if err != nil {
@@ -107,10 +106,11 @@ func (s *LogStore) FirstIndex() (uint64, error) {
 	return first, nil
 }
 
-// LastIndex implements raft.LogStore. An empty log ends with the newest snapshot, when
-// Raft has begun: that writes a snapshot when the log goes far beyond the last one, and
-// reckons, without a sign, that from 0 it is as far as can be. Where nothing is written
-// it would write the same one again and again. When it begins it reads the last entry.
+// LastIndex implements raft.LogStore. Once Raft runs, an empty log ends with the newest
+// snapshot. Raft writes a snapshot when the log goes far beyond the last one, and
+// computes the difference without a sign, so that an end at 0 counts as infinitely far:
+// while nothing is written it would write the same snapshot again and again. When Raft
+// starts it reads the last entry, so until then the end is 0.
 func (s *LogStore) LastIndex() (uint64, error) {
 	_, last := s.ends()
 	if last == 0 && s.begun.Load() {
@@ -153,11 +153,12 @@ func (s *LogStore) GetLog(index uint64, l *raft.Log) error {
 	return nil
 }
 
-// errMisplaced: each entry may be good, but the store does not find them right.
+// errMisplaced says that the store returns the wrong entry for an index, even if each
+// entry may be good.
 var errMisplaced = errors.New("the log store is damaged")
 
-// damaged ends the process over what was read from the log. To skip an entry, or to cut
-// it off, could lose what a quorum has acknowledged.
+// damaged ends the process because of an entry that was read. To skip the entry, or to
+// cut it off, could lose data that a quorum has acknowledged.
 func (s *LogStore) damaged(err error) error {
 	err = fmt.Errorf("%w; %s", err, rejoin)
 	s.dog.fail(err)
@@ -179,8 +180,8 @@ var (
 // StoreLog implements raft.LogStore.
 func (s *LogStore) StoreLog(l *raft.Log) error { return s.StoreLogs([]*raft.Log{l}) }
 
-// StoreLogs implements raft.LogStore. An entry without a checksum is this
-// leader's own and gets one; a follower's bear their leader's.
+// StoreLogs implements raft.LogStore. An entry without a checksum is this leader's own
+// and gets one. A follower's entries have those of their leader.
 func (s *LogStore) StoreLogs(logs []*raft.Log) error {
 	if len(logs) == 0 {
 		return nil
@@ -230,11 +231,10 @@ func (s *LogStore) StoreLogs(logs []*raft.Log) error {
 // Empty deletes all entries.
 func (s *LogStore) Empty() error { return s.DeleteRange(s.ends()) }
 
-// DeleteRange implements raft.LogStore. Long ranges go in pieces: from the end
-// when the range is at the end, else from the front, so that a crash in the
-// middle leaves no gap, neither within the log nor between it and the snapshot
-// before it. Raft deletes at the front beside its main loop, which may append
-// meanwhile.
+// DeleteRange implements raft.LogStore. Long ranges are deleted in pieces: from the end
+// if the range is at the end, otherwise from the front, so that a crash in the middle
+// leaves no gap, neither within the log nor between it and the snapshot before it. Raft
+// deletes at the front in parallel with its main loop, which may append meanwhile.
 func (s *LogStore) DeleteRange(from, to uint64) error {
 	first, last := s.ends()
 	from, to = max(from, first), min(to, last)
@@ -256,7 +256,7 @@ func (s *LogStore) DeleteRange(from, to uint64) error {
 	return nil
 }
 
-// cut counts a deletion that begins, 1, or ends, -1.
+// cut adds n to the number of deletions: 1 when one starts, -1 when it ends.
 func (s *LogStore) cut(n int) {
 	s.mu.Lock()
 	s.cutting += n
@@ -276,7 +276,7 @@ func (s *LogStore) deleteFront(from, to, last uint64) error {
 	if all {
 		s.first, s.last = 0, 0
 	} else {
-		s.first = max(s.first, to+1) // it may have begun anew meanwhile
+		s.first = max(s.first, to+1) // the log may have begun again meanwhile
 	}
 	s.mu.Unlock()
 	if all {
@@ -314,8 +314,8 @@ func (s *LogStore) delete(from, to uint64) error {
 	return s.pen.write("cutting the log", func() error { return s.inner.DeleteRange(from, to) })
 }
 
-// step is how many entries are deleted at once. A monotonic store deletes files,
-// and a journal only writes down that they are gone.
+// step is how many entries are deleted at once. A monotonic store deletes files, and a
+// journal only records that they are gone.
 func (s *LogStore) step() uint64 {
 	if _, shared := s.inner.(*journal.Log); shared || s.IsMonotonic() {
 		return 1 << 62
@@ -323,7 +323,8 @@ func (s *LogStore) step() uint64 {
 	return deleteStep
 }
 
-// IsMonotonic implements raft.MonotonicLogStore: what the inner store says.
+// IsMonotonic implements raft.MonotonicLogStore. It returns the answer of the inner
+// store.
 func (s *LogStore) IsMonotonic() bool {
 	m, ok := s.inner.(raft.MonotonicLogStore)
 	return ok && m.IsMonotonic()

@@ -11,18 +11,18 @@ import (
 	"lockstep/cluster/transport"
 )
 
-// Members is a group's stream layer that dials members alone. The library goes on
-// calling a server that was taken out: what it has to tell it last waits for the
-// pause between two attempts, which is ten seconds for one that has been dead for a
-// while, and heartbeats go on as long. There may be another node at its address by
-// then. Over a connection that is open it hears what there is to hear.
+// Members is a group's stream layer that dials only members. The library goes on calling
+// a server that was removed: its last message to it waits for the pause between two
+// attempts, which is ten seconds for a server that has been dead for a while, and
+// heartbeats go on as long. Another node may be at its address by then. Over a connection
+// that is open, the server still gets the messages.
 type Members struct {
 	raft.StreamLayer
 	// Has reports whether a server is in the latest configuration.
 	Has func(id raft.ServerID) bool
 }
 
-// ErrNoMember refuses to dial a server that is not in the group.
+// ErrNoMember says that the server is not in the group, so it is not dialled.
 var ErrNoMember = errors.New("raftio: not a member of the group any more")
 
 // Dial implements raft.StreamLayer; the address is one made by transport.Target.

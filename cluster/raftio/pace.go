@@ -11,23 +11,23 @@ import (
 
 // Paced is a group's stream layer that judges a request by its progress. The library
 // gives a request one deadline, whatever its length. On a narrow link an entry of many
-// megabytes cannot be sent within that, so the same entry was sent again and again, and
-// everything behind it in the log waited for good.
+// megabytes cannot be sent within that time, so the same entry was sent again and again,
+// and everything behind it in the log waited for good.
 //
 // On a paced connection a request may take as long as its bytes move: each piece of it
-// has Gap to leave. A link that stands still is noticed after Gap, however long the
-// request is.
+// may take Gap to be sent. A link that stands still is noticed after Gap, however long
+// the request is.
 //
-// The answer may take Gap for each AnswerStep bytes of the request, at least once: what
-// has left this process may still wait in the buffers of the way, and the follower has
-// to store it. Meanwhile the kernel watches the connection (package transport).
+// The answer may take Gap for each AnswerStep bytes of the request, at least once: bytes
+// that have left this process may still wait in buffers on the way, and the follower has
+// to store them. Meanwhile the kernel watches the connection (package transport).
 type Paced struct {
 	raft.StreamLayer
 	Gap        time.Duration
 	AnswerStep int
 }
 
-// pieceBytes must leave within one gap: small enough for the slowest of links.
+// pieceBytes must be sent within one gap: it is small enough for the slowest of links.
 const pieceBytes = 64 << 10
 
 // Dial implements raft.StreamLayer.
@@ -39,26 +39,27 @@ func (l Paced) Dial(target raft.ServerAddress, timeout time.Duration) (net.Conn,
 	return &pacedConn{Conn: conn, layer: l}, nil
 }
 
-// pacedConn is a connection on which the library sends requests: one after the other,
-// then it calls SetDeadline for each; or in a pipeline, then it calls SetWriteDeadline
-// before it sends a request, and SetReadDeadline before it reads the next answer.
+// pacedConn is a connection on which the library sends requests. Either it sends one
+// after the other, and calls SetDeadline for each. Or it sends them in a pipeline, and
+// calls SetWriteDeadline before each request and SetReadDeadline before it reads each
+// answer.
 type pacedConn struct {
 	net.Conn
 	layer Paced
 
-	mu sync.Mutex
+	mu sync.Mutex // guards what follows
 	// asked are the lengths in bytes of the requests whose answers nobody reads yet, oldest
 	// first. The last one may still be on its way out.
 	asked []int
 	// awaited is the length of the request whose answer is being read, until it comes.
 	awaited int
-	// single is true if requests go one after the other. Then wait is how long the
-	// library waits for the answer, at least, and begun says that this time runs.
+	// single is true if requests are sent one after the other. Then wait is the least
+	// time that the library waits for the answer, and begun is true once that time runs.
 	single, begun bool
 	wait          time.Duration
 }
 
-// SetDeadline implements net.Conn: a single request begins.
+// SetDeadline implements net.Conn. It starts a single request.
 func (c *pacedConn) SetDeadline(t time.Time) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -67,7 +68,7 @@ func (c *pacedConn) SetDeadline(t time.Time) error {
 	return nil
 }
 
-// SetWriteDeadline implements net.Conn: a request in a pipeline begins.
+// SetWriteDeadline implements net.Conn. It starts a request in a pipeline.
 func (c *pacedConn) SetWriteDeadline(time.Time) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -78,7 +79,7 @@ func (c *pacedConn) SetWriteDeadline(time.Time) error {
 	return nil
 }
 
-// SetReadDeadline implements net.Conn: an answer in a pipeline is waited for.
+// SetReadDeadline implements net.Conn. It starts the wait for an answer in a pipeline.
 func (c *pacedConn) SetReadDeadline(time.Time) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -89,8 +90,8 @@ func (c *pacedConn) SetReadDeadline(time.Time) error {
 	return c.Conn.SetReadDeadline(time.Now().Add(c.answerWait(c.awaited)))
 }
 
-// answerWait is how long the answer to a request of so many bytes may take, from when
-// its last byte has left.
+// answerWait is how long the answer to a request of so many bytes may take after its last
+// byte was sent.
 func (c *pacedConn) answerWait(bytes int) time.Duration {
 	return c.layer.Gap * time.Duration(max(1, bytes/c.layer.AnswerStep))
 }
@@ -111,7 +112,7 @@ func (c *pacedConn) Write(b []byte) (n int, err error) {
 	return n, nil
 }
 
-// pieceWait is how long the next piece may take to leave. A follower that is busy with
+// pieceWait is how long the next piece may take to be sent. A follower that is busy with
 // earlier requests does not read on before it has answered them.
 func (c *pacedConn) pieceWait() time.Duration {
 	c.mu.Lock()
@@ -125,7 +126,7 @@ func (c *pacedConn) pieceWait() time.Duration {
 	return c.answerWait(earlier)
 }
 
-// left notes that so many bytes of the newest request have left.
+// left records that so many bytes of the newest request have been sent.
 func (c *pacedConn) left(n int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -151,7 +152,7 @@ func (c *pacedConn) Read(b []byte) (int, error) {
 }
 
 // answerBegins reports whether this is the first read of the answer to a single request,
-// and how long that may take.
+// and how long the answer may take.
 func (c *pacedConn) answerBegins() (wait time.Duration, begins bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

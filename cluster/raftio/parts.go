@@ -10,13 +10,13 @@ import (
 	"github.com/hashicorp/raft-wal/metadb"
 )
 
-// A group's files are made in an order: the stable store first, then the log and
-// the folder of snapshots; and before Raft writes a term all of them are there. So
-// what is missing beside the others was there once: a volume that was not mounted,
-// a file that was deleted. To make it anew would be to forget, in silence, what this
-// node has acknowledged and whom it has voted for.
+// A group's files are made in an order: the stable store first, then the log and the
+// folder of snapshots. All of them exist before Raft writes a term. So a part that is
+// missing beside the others existed once: perhaps a volume is not mounted, or a file was
+// deleted. To make it again would silently forget what this node has acknowledged and for
+// which candidates it has voted.
 
-// putBack is what an operator can do: a volume may not be mounted.
+// putBack is advice to an operator: a volume may not be mounted.
 const putBack = "put it back; if it is lost, " + rejoin
 
 // checkFresh refuses a folder without a stable store that is not empty.
@@ -41,8 +41,8 @@ func checkNoTerm(dir string, stable raft.StableStore) error {
 	return nil
 }
 
-// checkNoneShares refuses a folder without a journal where groups have their logs
-// in one.
+// checkNoneShares refuses a folder without a journal if groups have their logs in a
+// journal.
 func checkNoneShares(dir, kind string, groups []string) error {
 	if hasLog(dir, kind) {
 		return nil
@@ -55,7 +55,7 @@ func checkNoneShares(dir, kind string, groups []string) error {
 	return nil
 }
 
-// keyTerm is where hashicorp/raft keeps the term.
+// keyTerm is the key under which hashicorp/raft keeps the term.
 var keyTerm = []byte("CurrentTerm")
 
 // hasLog reports whether a folder holds a log store of a kind.
@@ -71,11 +71,11 @@ func there(path string) bool {
 	return !errors.Is(err, os.ErrNotExist)
 }
 
-// unfound takes back a founding that was cut short. The library notes that a new group
-// is in term 1, and then writes the entry with its members; between the two the group
-// would have a state, so that it could not be founded any more, and have no members.
-// Where there is no entry and no vote, nothing was promised in that term: the first
-// leader is of a later one.
+// unfound undoes a founding that was interrupted. The library records that a new group is
+// in term 1, and then writes the entry with its members. After only the first of these
+// the group would have a state, so that it could not be founded any more, and no members.
+// If there is no entry and no vote, this node promised nothing in that term: the first
+// leader has a later term.
 func (s *Stores) unfound() error {
 	promised, err := s.Pledge()
 	if err != nil || promised != (Pledge{}) {

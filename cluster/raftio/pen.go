@@ -2,19 +2,19 @@ package raftio
 
 import "sync"
 
-// pen lets one write to a store at a time, and none behind one that failed. What a disk
-// has not synced, it may have forgotten when it is asked again, and the process does not
-// end at once: another write that stood waiting would begin, and put its pages where
-// those are which the disk still needs.
+// pen lets one goroutine at a time write to a store, and none after a write that failed.
+// When asked again, a disk may have forgotten data that it has not synced. The process
+// does not end at once: another write that was waiting would start, and would put its
+// pages where the pages are that the disk still needs.
 type pen struct {
 	dog *Watchdog
 
-	mu sync.Mutex
+	mu sync.Mutex // held over each write; guards failed
 	// failed is why nothing can be written any more.
 	failed error
 }
 
-// write makes a call that changes the store, under watch.
+// write makes a call that changes the store, under the watchdog.
 func (p *pen) write(what string, call func() error) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -7,14 +7,14 @@ import (
 	"github.com/hashicorp/raft"
 )
 
-// pipeline notes the acknowledgements that come through a pipeline, and when
-// what they acknowledge was sent.
+// pipeline records the acknowledgements that come through a pipeline, and when the
+// requests that they acknowledge were sent.
 //
-// It also keeps the pipeline from wedging (hashicorp/raft#612). The library
-// reads answers up to the first that is not a success, and its sender may by
-// then wait for room that only a reader makes: for ever, while heartbeats go on
-// and nobody sees that this follower gets no entries any more. So what comes
-// behind such an answer is read here and dropped.
+// It also keeps the pipeline from getting stuck (hashicorp/raft#612). The library reads
+// answers up to the first that is not a success. Its sender may by then wait for room
+// that only a reader makes: for ever, while heartbeats go on and no node notices that
+// this follower gets no entries any more. So the pipeline itself reads and drops the
+// answers behind such an answer.
 type pipeline struct {
 	raft.AppendPipeline
 	id     raft.ServerID
@@ -24,7 +24,7 @@ type pipeline struct {
 	closed chan struct{}
 	once   sync.Once
 
-	mu sync.Mutex
+	mu sync.Mutex // guards sent
 	// sent holds when the requests under way were sent, oldest first; answers
 	// come in the same order. The library bounds their number.
 	sent []time.Duration
@@ -90,8 +90,8 @@ func (p *pipeline) relay() {
 	}
 }
 
-// last tells an answer behind which the library reads no more. It looks at the
-// response alone; after an error that is empty, so no success.
+// last reports whether this is an answer after which the library reads no more. It looks
+// only at the response, which is empty after an error, and so no success.
 func last(f raft.AppendFuture) bool {
 	return !f.Response().Success || f.Response().Term > f.Request().Term
 }

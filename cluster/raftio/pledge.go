@@ -8,27 +8,28 @@ import (
 	"github.com/hashicorp/raft"
 )
 
-// Pledge is what a replica has promised by votes and acknowledgements. One that is
-// deleted leaves it to the next replica of the group on the same node, which has the
-// same id: where a server does not know yet that the id was taken out, that one votes
-// in the former's place, and counts as one that has what the former acknowledged. Empty,
-// it would elect anybody, and with the first part of a log, which names it as a voter,
-// it would stand for election itself; so it does neither with a log that the former
-// would not have voted for, nor in a term in which the former voted. And a leader of a
-// term that the former had left, which was suspended meanwhile, would go on leading with
-// what it acknowledges; so it begins in that term (Stores.Honour).
+// Pledge is the promise that a replica has made by votes and acknowledgements. A replica
+// that is deleted leaves it to the next replica of the group on the same node, which has
+// the same id. A server that does not know yet that the id was removed lets the new
+// replica vote in place of the old one, and counts on it to have the entries that the old
+// one acknowledged. An empty replica would vote for any candidate, and with the first
+// part of a log, which names it as a voter, it would stand for election itself. So it
+// does neither with a log for which the old one would not have voted, nor in a term in
+// which the old one voted. And a leader of a term that the old one had left, which was
+// suspended meanwhile, would go on leading with the new one's acknowledgements. So the
+// new one starts in the old one's term (Stores.Honour).
 type Pledge struct {
-	// Voted is the newest term it voted in; LastTerm and LastIndex are those of its
+	// Voted is the newest term in which it voted. LastTerm and LastIndex are those of its
 	// last entry.
 	Voted, LastTerm, LastIndex uint64
 }
 
-// Keeps reports whether the replica that has given the pledge may vote for a log with that end.
+// Keeps reports whether a vote for a log with that end keeps the promise.
 func (p Pledge) Keeps(lastTerm, lastIndex uint64) bool {
 	return cmp.Or(cmp.Compare(lastTerm, p.LastTerm), cmp.Compare(lastIndex, p.LastIndex)) >= 0
 }
 
-// And is both pledges.
+// And returns a pledge that holds both promises.
 func (p Pledge) And(other Pledge) Pledge {
 	if p.Keeps(other.LastTerm, other.LastIndex) {
 		p.LastTerm, p.LastIndex = other.LastTerm, other.LastIndex
@@ -37,11 +38,11 @@ func (p Pledge) And(other Pledge) Pledge {
 	return p
 }
 
-// term is the newest term for which something was promised: by a vote in it, or by
-// what was acknowledged of its leader's.
+// term is the newest term of the promise: the term of a vote, or of an entry that was
+// acknowledged.
 func (p Pledge) term() uint64 { return max(p.Voted, p.LastTerm) }
 
-// Honour lets a replica begin in the newest term for which a former one has promised
+// Honour makes a replica start in the newest term in which a former one has promised
 // something. Raft must not run.
 func (s *Stores) Honour(p Pledge) error {
 	term, err := s.Stable.GetUint64(keyTerm)
@@ -56,7 +57,7 @@ func (s *Stores) Honour(p Pledge) error {
 
 var errPledged = errors.New("a former replica of this node has promised otherwise")
 
-// check tells why a candidate may not be voted for.
+// check says why the replica may not vote for a candidate.
 func (p Pledge) check(term, lastTerm, lastIndex uint64) error {
 	if term <= p.Voted && p.Voted > 0 || !p.Keeps(lastTerm, lastIndex) {
 		return fmt.Errorf("%w: it voted in term %d and had entry %d of term %d; the candidate of term %d has %d of %d",
@@ -65,8 +66,8 @@ func (p Pledge) check(term, lastTerm, lastIndex uint64) error {
 	return nil
 }
 
-// checkCandidate is check for what arrives or is about to be sent; what is no request
-// for a vote passes.
+// checkCandidate is check for a request that arrives or is about to be sent. It accepts
+// any other command.
 func (p Pledge) checkCandidate(command any) error {
 	switch c := command.(type) {
 	case *raft.RequestVoteRequest:
@@ -77,7 +78,7 @@ func (p Pledge) checkCandidate(command any) error {
 	return nil
 }
 
-// Pledge is what the group's replica in these stores has promised. Raft must not run.
+// Pledge is the promise of the group's replica in these stores. Raft must not run.
 func (s *Stores) Pledge() (Pledge, error) {
 	var p Pledge
 	voted, err := s.Stable.GetUint64([]byte(keyVoteTerm))

@@ -12,8 +12,9 @@ import (
 	"lockstep/cluster/transport"
 )
 
-// Now is the time since boot, the suspended time included: what a lease is
-// measured by. The clock of Go's time stands still in suspend.
+// Now is the time since boot, including the time for which the machine was suspended.
+// Leases are measured by it: the clock of Go's package time stands still while the
+// machine is suspended.
 func Now() time.Duration {
 	var ts unix.Timespec
 	if err := unix.ClockGettime(bootClock, &ts); err != nil {
@@ -22,16 +23,17 @@ func Now() time.Duration {
 	return time.Duration(ts.Nano())
 }
 
-// Acks knows, for each peer, when the newest request was sent that the peer
-// has acknowledged in a term, and how far its log reaches.
+// Acks records, for each peer, when the newest request was sent that the peer has
+// acknowledged in a term, and how far its log reaches.
 //
-// The time of sending is what proves something: the peer followed this leader
-// at some time after it. The time the answer arrives proves nothing, for the
-// answer may have waited in a socket while this process stood still.
+// Only the time of sending proves something: the peer followed this leader at some time
+// after it. The time at which the answer arrives proves nothing, because the answer may
+// have waited in a socket while this process stood still.
 type Acks struct {
-	mu    sync.Mutex
+	mu    sync.Mutex // guards peers, changed
 	peers map[raft.ServerID]ack
-	// changed is closed at the next acknowledgement. It is nil if nobody waits for one.
+	// changed is closed at the next acknowledgement. It is nil if no goroutine waits for
+	// one.
 	changed chan struct{}
 }
 
@@ -41,7 +43,7 @@ type ack struct {
 	match uint64
 }
 
-// NewAcks returns an empty memory.
+// NewAcks returns empty records.
 func NewAcks() *Acks { return &Acks{peers: map[raft.ServerID]ack{}} }
 
 func (a *Acks) note(id raft.ServerID, term uint64, sent time.Duration, match uint64) {
@@ -60,8 +62,8 @@ func (a *Acks) note(id raft.ServerID, term uint64, sent time.Duration, match uin
 	a.wakeLocked()
 }
 
-// Forget drops what is known of a peer: one that is taken in again begins with an
-// empty log, under the same name and perhaps in the same term.
+// Forget drops the record of a peer. A peer that is added again starts with an empty log,
+// under the same name and perhaps in the same term.
 func (a *Acks) Forget(id raft.ServerID) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -69,7 +71,7 @@ func (a *Acks) Forget(id raft.ServerID) {
 	a.wakeLocked()
 }
 
-// take notes an answered request.
+// take records an answered request.
 func (a *Acks) take(id raft.ServerID, args *raft.AppendEntriesRequest, resp *raft.AppendEntriesResponse, sent time.Duration) {
 	if !resp.Success || resp.Term != args.Term {
 		return
@@ -81,8 +83,8 @@ func (a *Acks) take(id raft.ServerID, args *raft.AppendEntriesRequest, resp *raf
 	a.note(id, args.Term, sent, match)
 }
 
-// Sent is when the newest acknowledged request of this term was sent to a
-// peer, 0: none was.
+// Sent is when the newest acknowledged request of this term was sent to a peer, or 0 if
+// there was none.
 func (a *Acks) Sent(id raft.ServerID, term uint64) time.Duration {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -113,7 +115,7 @@ func (a *Acks) Changed() <-chan struct{} {
 	return a.changed
 }
 
-// Wake wakes the goroutines that wait for a change, so that they look at something else.
+// Wake wakes the goroutines that wait for a change, so that they check another condition.
 func (a *Acks) Wake() {
 	a.mu.Lock()
 	a.wakeLocked()
@@ -127,13 +129,13 @@ func (a *Acks) wakeLocked() {
 	}
 }
 
-// requestBytesMax is how many bytes of entries one request carries; one entry
-// always goes. The library counts entries alone, and 64 large ones would be sent
-// again from the first on where the link breaks before the last.
+// requestBytesMax is how many bytes of entries one request carries; one entry always
+// goes. The library counts only entries, and if the link breaks before the last of 64
+// large ones, all are sent again.
 const requestBytesMax = 8 << 20
 
-// trim shortens a request to what it may carry. The library reads the request
-// again to see how far it came, and sends the rest in the next.
+// trim shortens a request to requestBytesMax. The library reads the request again to see
+// how far it went, and sends the rest in the next one.
 func trim(args *raft.AppendEntriesRequest) {
 	bytes := 0
 	for i, l := range args.Entries {
@@ -144,15 +146,15 @@ func trim(args *raft.AppendEntriesRequest) {
 	}
 }
 
-// Transport is hashicorp/raft's network transport with its acknowledgements
-// noted, and without the fast path for heartbeats: there a heartbeat of a newer
-// term would change the term on the network goroutine, beside the main loop
-// (hashicorp/raft#695). Through the main loop a follower answers a little
-// later. Each request names the node it is for, so that no other can answer it.
-// Orders to lead, and requests for votes, are judged by what was heard (transfers), and
-// all that arrives by whether it makes sense (judge).
+// Transport is hashicorp/raft's network transport. It records acknowledgements, and has
+// no fast path for heartbeats: there a heartbeat of a newer term would change the term on
+// the network goroutine, in parallel with the main loop (hashicorp/raft#695). Through the
+// main loop a follower answers a little later. Each request names the node it is for, so
+// that no other can answer it. Orders to lead, and requests for votes, are checked
+// against what this node has heard from leaders (transfers), and every request for
+// whether it is well-formed (judge).
 //
-// While the disk hangs it says nothing as a leader.
+// While the disk hangs, the transport sends nothing as a leader.
 type Transport struct {
 	*raft.NetworkTransport
 	acks      *Acks
@@ -165,7 +167,7 @@ type Transport struct {
 	transfers transfers
 	standing  standing
 	installs  installs
-	// raft is whom requests are for; it is set by Begin.
+	// raft is the Raft that requests are for. Begin sets it.
 	raft Following
 	// incoming are requests on their way to Raft, until closed.
 	incoming chan raft.RPC
@@ -173,18 +175,18 @@ type Transport struct {
 	once     sync.Once
 }
 
-// errHangs answers for a leader whose disk hangs.
+// errHangs is the answer on behalf of a leader whose disk hangs.
 var errHangs = errors.New("this node's disk hangs, and it says nothing as a leader")
 
-// Without pre-vote a node that was cut off would unseat the leader on its
-// return; the library turns it off for a transport that does not show it.
+// Without pre-vote a node that was cut off would depose the leader on its return. The
+// library turns pre-vote off if a transport does not implement it.
 var (
 	_ raft.Transport   = (*Transport)(nil)
 	_ raft.WithPreVote = (*Transport)(nil)
 	_ raft.WithClose   = (*Transport)(nil)
 )
 
-// TransportConfig is what a transport is made with.
+// TransportConfig is the parameters of a transport.
 type TransportConfig struct {
 	Acks *Acks
 	// Hangs reports whether this node's disk hangs.
@@ -193,29 +195,29 @@ type TransportConfig struct {
 	TurnOff func(term uint64)
 	// LastIndex is the index of the last entry of this node's log.
 	LastIndex func() (uint64, error)
-	// Covered is the last entry of the newest snapshot, if it is from an index on and not
-	// in this node's log, and its term (Stores.Covered).
+	// Covered is the last entry of the newest snapshot, and its term, if its index is at
+	// least from and it is not in this node's log (Stores.Covered).
 	Covered func(from uint64) (last, term uint64)
 	// Heartbeat and Election are Raft's timeouts.
 	Heartbeat, Election time.Duration
 	// StandsBack returns why this node should not lead as long as another one can, or nil if it may lead. If
 	// StandsBack is nil this node may always lead.
 	StandsBack func() error
-	// Pledge is what a former replica of this node has left.
+	// Pledge is the promise of a former replica of this node.
 	Pledge Pledge
-	// Entry says what is wrong with an entry that another node has sent. It is nil if
-	// nothing is.
+	// Entry says what is wrong with an entry that another node has sent. It returns nil
+	// if nothing is wrong.
 	Entry func(*raft.Log) error
 }
 
-// Following is what a transport asks of its Raft.
+// Following is what a transport needs of its Raft.
 type Following interface {
 	CurrentTerm() uint64
 	LeaderWithID() (raft.ServerAddress, raft.ServerID)
 }
 
-// NewTransport wraps a transport, which is closed with it. Requests of others wait until
-// Begin.
+// NewTransport wraps a transport, and closes it with itself. Requests of other nodes wait
+// until Begin.
 func NewTransport(inner *raft.NetworkTransport, cfg TransportConfig) *Transport {
 	t := &Transport{
 		NetworkTransport: inner, acks: cfg.Acks, hangs: cfg.Hangs, turnOff: cfg.TurnOff, lastIndex: cfg.LastIndex, covered: cfg.Covered, pledge: cfg.Pledge, entry: cfg.Entry,
@@ -224,7 +226,7 @@ func NewTransport(inner *raft.NetworkTransport, cfg TransportConfig) *Transport 
 	return t
 }
 
-// Begin lets requests reach Raft, which runs.
+// Begin lets requests reach Raft, which now runs.
 func (t *Transport) Begin(r Following) {
 	t.raft = r
 	go t.relay()
@@ -255,10 +257,10 @@ func (t *Transport) AppendEntries(id raft.ServerID, addr raft.ServerAddress, arg
 	return err
 }
 
-// InstallSnapshot implements raft.Transport. The answer to an install proves
-// nothing about the time it was sent, which may be minutes ago; the log reaches
-// to the snapshot's end. So it does where the server needs no snapshot (hasIt); that it
-// follows this leader is in its answer.
+// InstallSnapshot implements raft.Transport. The answer proves nothing about the time at
+// which the snapshot was sent, which may be minutes ago. It proves that the log reaches
+// to the snapshot's end, also if the server needs no snapshot (hasIt): its answer shows
+// that it follows this leader.
 func (t *Transport) InstallSnapshot(id raft.ServerID, addr raft.ServerAddress, args *raft.InstallSnapshotRequest, resp *raft.InstallSnapshotResponse, data io.Reader) error {
 	if t.hangs() {
 		return errHangs

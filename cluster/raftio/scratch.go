@@ -10,7 +10,7 @@ import (
 	"lockstep/fsm"
 )
 
-// boltLog is a log in bbolt whose long entries are read at once.
+// boltLog is a log in bbolt that reads long entries in one piece.
 type boltLog struct{ *raftboltdb.BoltStore }
 
 // GetLog implements raft.LogStore.
@@ -19,18 +19,19 @@ func (b boltLog) GetLog(index uint64, l *raft.Log) error {
 }
 
 // rooms is memory into which entries are read. raft-boltdb's decoder does not know how
-// long an entry is. Where its room ends it makes 256 KiB more and copies all that it has:
-// 55 MB take 0.9 s of a processor that way, and 12 ms where there is room.
+// long an entry is. When its buffer is full it makes one that is 256 KiB longer and
+// copies all the bytes: 55 MB take 0.9 s of a processor that way, and 12 ms with a large
+// enough buffer.
 //
 // A room is address space for the longest entry there can be, and only the pages that an
 // entry touches take memory. Those of a long entry are given back at once.
 type rooms struct{ free chan []byte }
 
 const (
-	// roomsMax is how many entries are read at once, by all groups of the process. Whoever
-	// comes beside them waits, for milliseconds.
+	// roomsMax is how many entries are read at once, by all groups of the process.
+	// Further readers wait, for milliseconds.
 	roomsMax = 4
-	// roomBytes is the length of a room, roomBytesKept how much memory it keeps.
+	// roomBytes is the length of a room, and roomBytesKept how much memory it keeps.
 	roomBytes     = fsm.EntryBytesMax + 1<<20
 	roomBytesKept = 256 << 10
 )
@@ -58,14 +59,14 @@ func (r rooms) read(store raft.LogStore, index uint64, l *raft.Log) error {
 	if n := len(l.Data); n <= cap(room) {
 		l.Data = bytes.Clone(l.Data)
 		if n > roomBytesKept {
-			_ = unix.Madvise(room[:cap(room)], unix.MADV_DONTNEED) // else it keeps the memory
+			_ = unix.Madvise(room[:cap(room)], unix.MADV_DONTNEED) // otherwise it keeps the memory
 		}
 	}
 	return err
 }
 
-// newRoom makes a room. It returns nil if there is no address space, and entries are read
-// slowly.
+// newRoom makes a room. It returns nil if there is no address space. Then entries are
+// read the slow way.
 func newRoom() []byte {
 	room, err := unix.Mmap(-1, 0, roomBytes, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANON|unix.MAP_NORESERVE)
 	if err != nil {

@@ -18,44 +18,44 @@ import (
 )
 
 const (
-	// SnapshotsDir is where a group's snapshots are.
+	// SnapshotsDir is the folder of a group's snapshots.
 	SnapshotsDir = "snapshots"
 	// snapshotsKept is how many snapshots a group keeps.
 	snapshotsKept = 2
-	// unfinishedSuffix marks the folder of one that is being written, in which
-	// stateFile is the state.
+	// unfinishedSuffix marks the folder of a snapshot that is being written. stateFile is
+	// the state in it.
 	unfinishedSuffix = ".tmp"
 	stateFile        = "state.bin"
 )
 
-// Snapshots is hashicorp/raft's file store with its ends tied up.
+// Snapshots is hashicorp/raft's file store, made safe against its known gaps.
 type Snapshots struct {
 	*raft.FileSnapshotStore
-	// dir is where they are.
+	// dir is the folder of the snapshots.
 	dir            string
 	log            *cache
 	configurations *Configurations
-	// Contradicted is told that a snapshot arrived which the log contradicts.
-	// Raft keeps such a log, and then refuses every append behind the snapshot,
-	// for ever (hashicorp/raft#697). It must be set before Raft starts, and must
-	// not wait for Raft.
+	// Contradicted is called when a snapshot arrived that the log contradicts. Raft keeps
+	// such a log, and then refuses every append behind the snapshot, for ever
+	// (hashicorp/raft#697). Contradicted must be set before Raft starts, and must not
+	// wait for Raft.
 	Contradicted func(index uint64)
-	// Arriving returns what judges a snapshot that a leader sends, or nil if none is judged. It
-	// must be set before Raft starts. Raft takes a snapshot for good before anybody reads
-	// it, and a node that cannot read its newest one ends.
+	// Arriving returns the check of a snapshot that a leader sends, or nil if there is
+	// none. It must be set before Raft starts. Raft accepts a snapshot for good before
+	// any code reads it, and a node that cannot read its newest snapshot ends.
 	Arriving func() Arrival
-	// newest ends with this entry. It is nil if there is none.
+	// newest is the last entry of the newest snapshot. It is nil if there is no snapshot.
 	newest atomic.Pointer[snapshotEnd]
 	// own is the index of the snapshot that this replica is about to write.
 	own atomic.Uint64
-	// ending lets one snapshot at a time take its place. Behind its own it is held until
-	// Raft has taken note of it (OwnEnded).
+	// ending lets one snapshot at a time be completed. After this replica's own snapshot
+	// it is held until Raft has recorded that snapshot (OwnEnded).
 	ending sync.Mutex
 	held   atomic.Bool
 }
 
-// Arrival judges the bytes of a snapshot. Err is asked for behind the last one: it says why
-// they are no whole snapshot. It is nil if they are.
+// Arrival checks the bytes of a snapshot. Err is called after the last of them. It says
+// why they are not a whole snapshot, or returns nil if they are.
 type Arrival interface {
 	io.Writer
 	Err() error
@@ -64,21 +64,21 @@ type Arrival interface {
 // snapshotEnd is the last entry of a snapshot.
 type snapshotEnd struct{ Index, Term uint64 }
 
-// compare tells which snapshot is the newer one, in the store's own order.
+// compare says which snapshot is the newer one, in the store's own order.
 func (e snapshotEnd) compare(with *raft.SnapshotMeta) int {
 	return cmp.Or(cmp.Compare(e.Term, with.Term), cmp.Compare(e.Index, with.Index))
 }
 
-// Own announces a snapshot of this replica's own state: what arrives from a leader
-// is judged, that is not.
+// Own announces a snapshot of this replica's own state. Snapshots from a leader are
+// checked; the replica's own are not.
 func (s *Snapshots) Own(index uint64) {
-	s.OwnEnded() // it never comes where Raft has ended
+	s.OwnEnded() // if Raft has ended, the matching call never comes
 	s.own.Store(index)
 }
 
-// OwnEnded says that Raft has done with the snapshot that was announced, which may never
-// have been begun. It counts its log from that one on now, and would from there again,
-// had it taken note meanwhile of a newer one that a leader sent.
+// OwnEnded says that Raft has finished with the announced snapshot, which may never have
+// been started. From now on Raft counts its log from that snapshot. If it had recorded a
+// newer one from a leader meanwhile, it would go back to that older snapshot.
 func (s *Snapshots) OwnEnded() {
 	s.own.Store(0)
 	if s.held.CompareAndSwap(true, false) {
@@ -86,10 +86,9 @@ func (s *Snapshots) OwnEnded() {
 	}
 }
 
-// openSnapshots opens a group's snapshots: it removes what a crash left
-// half-written, and refuses a newest snapshot that cannot be read. Raft would
-// fall back to an older one in silence, and the node would have forgotten
-// entries that it acknowledged.
+// openSnapshots opens a group's snapshots. It removes what a crash left half-written, and
+// refuses a newest snapshot that cannot be read. Raft would silently fall back to an
+// older one, and the node would have lost entries that it acknowledged.
 func openSnapshots(dir string, log *cache, c *Configurations, logger hclog.Logger) (*Snapshots, error) {
 	if err := removeLeftovers(filepath.Join(dir, SnapshotsDir)); err != nil {
 		return nil, err
@@ -116,8 +115,8 @@ func openSnapshots(dir string, log *cache, c *Configurations, logger hclog.Logge
 	if err := refuseUnreadable(filepath.Join(dir, SnapshotsDir), all, newest); err != nil {
 		return nil, err
 	}
-	// Before the log is emptied for a snapshot that only the kernel knows of: the
-	// process may have ended because it could not sync its name.
+	// This comes before the log is emptied for a snapshot that only the kernel knows of:
+	// the process may have ended because it could not sync the name of that snapshot.
 	if err := syncFolder(filepath.Join(dir, SnapshotsDir)); err != nil {
 		return nil, err
 	}
@@ -131,16 +130,17 @@ func openSnapshots(dir string, log *cache, c *Configurations, logger hclog.Logge
 	return s, nil
 }
 
-// rejoin is what an operator can do about a node that has lost data.
+// rejoin is advice to the operator of a node that has lost data.
 const rejoin = "this node must not vote with what is left: remove it from the cluster, empty its folder, and let it join again"
 
 func damaged(id string, err error) error {
 	return fmt.Errorf("snapshot %s is damaged (%w); %s", id, err, rejoin)
 }
 
-// refuseUnreadable refuses a snapshot that is newer than those List shows: its
-// description could not be read. An older one may stand there half deleted, or whole,
-// and of another history it may be the longer one (Create).
+// refuseUnreadable refuses the folder if it has a snapshot that is newer than those that
+// List shows: the description of that snapshot could not be read. An older snapshot may
+// be left half deleted. It may also be whole, and the longer one if it is of another
+// history (Create).
 func refuseUnreadable(dir string, listed []*raft.SnapshotMeta, newest *raft.SnapshotMeta) error {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -169,10 +169,10 @@ func endOf(name string) (end snapshotEnd, ok bool) {
 	return snapshotEnd{index, term}, err1 == nil && err2 == nil
 }
 
-// fit makes sure that log and snapshot belong together. A log that contradicts
-// the snapshot, or ends before it, is emptied: the process ended before it could be. A
-// log that begins behind the snapshot is emptied if it is that of another, which the
-// newest has replaced (stored); else it is a loss.
+// fit makes sure that log and snapshot belong together. A log that contradicts the
+// snapshot, or ends before it, is emptied: the process ended before it could do that. A
+// log that begins behind the snapshot is emptied if it belongs to another snapshot, which
+// the newest has replaced (stored). Otherwise entries are lost, and fit returns an error.
 func fit(log *cache, newest *raft.SnapshotMeta, all []*raft.SnapshotMeta) error {
 	if _, last := log.ends(); last < newest.Index || newest.Index > 0 && contradicts(log, newest.Index, newest.Term) {
 		return log.Empty()
@@ -211,28 +211,28 @@ func removeLeftovers(dir string) error {
 // errArrival refuses a snapshot that did not arrive as it was sent.
 var errArrival = errors.New("a snapshot that is not whole")
 
-// errOlder refuses a snapshot that ends before the newest one here, errCovered one
-// beyond which the log goes.
+// errOlder refuses a snapshot that ends before the newest one here. errCovered refuses
+// one that ends before the log.
 var (
 	errOlder   = errors.New("an older snapshot than the newest here")
 	errCovered = errors.New("a snapshot of what the log has, and more")
 )
 
-// Create implements raft.SnapshotStore. It refuses a snapshot that is older than
-// the newest: a leader that still replicates to what was here before, once this
-// replica was removed and made anew, would send one, and the library installs what
-// it is sent. The replica would stand behind its own snapshot then, and want
-// entries that are in no log any more, for ever.
+// Create implements raft.SnapshotStore. It refuses a snapshot that is older than the
+// newest. If this replica was removed and made again, a leader that still replicates to
+// the former one would send such a snapshot, and the library installs every snapshot it
+// is sent. The replica would then be behind its own snapshot, and for ever need entries
+// that are in no log any more.
 //
-// Neither does it take one of a leader's beyond which the log goes, and which the
-// log does not contradict: there is nothing new in it, and the library would take
-// the members of that time for those of now. A replica that led by them would leave
-// out one that has come, and count on one that has gone.
+// Create also refuses a leader's snapshot if the log goes beyond it and does not
+// contradict it: there is nothing new in it, and the library would take the members in it
+// for the current ones. A replica that led by them would leave out a member that was
+// added, and count on one that was removed.
 //
-// The term counts before the index, as in the store's own order. In committed
-// entries both grow together. But a group that was recovered begins with all that
-// each remaining replica had in its log: the replica with the newer log leads, and
-// the other replica, whose log may be the longer one, must follow.
+// The term counts before the index, as in the store's own order. In committed entries
+// both grow together. But a group that was recovered starts with everything that each
+// remaining replica had in its log: the replica with the newer log leads, and the other
+// replica, whose log may be the longer one, must follow.
 func (s *Snapshots) Create(version raft.SnapshotVersion, index, term uint64, configuration raft.Configuration, configurationIndex uint64, trans raft.Transport) (raft.SnapshotSink, error) {
 	all, err := s.notOlder(index, term)
 	if err != nil {
@@ -260,7 +260,7 @@ func (s *Snapshots) Create(version raft.SnapshotVersion, index, term uint64, con
 	return w, nil
 }
 
-// notOlder lists the snapshots, or says that a newer one than this is there.
+// notOlder lists the snapshots. It returns an error if there is a newer one than this.
 func (s *Snapshots) notOlder(index, term uint64) ([]*raft.SnapshotMeta, error) {
 	all, err := s.List()
 	if err == nil && len(all) > 0 && (snapshotEnd{index, term}).compare(all[0]) < 0 {
@@ -281,21 +281,21 @@ func (s *Snapshots) covers(index, term uint64, all []*raft.SnapshotMeta) bool {
 	return s.log.GetLog(index, &l) == nil && l.Term == term
 }
 
-// stored takes note of a snapshot that is complete on disk, whether this node
-// made it or a leader sent it. It comes before Raft touches the log: afterwards
-// there may be nothing left to compare.
+// stored records a snapshot that is complete on disk, whether this node made it or a
+// leader sent it. It comes before Raft changes the log: afterwards there may be nothing
+// left to compare.
 //
-// A log that ends before the snapshot is of no more use, and goes at once. Entries of it
-// may never have been committed, and Raft would keep them until it appends behind the
-// snapshot: one that is elected meanwhile sends entries while it makes that first
-// append, and a follower that lags would take these, and commit them.
+// A log that ends before the snapshot is useless, and is deleted at once. Its entries may
+// never have been committed, and Raft would keep them until it appends behind the
+// snapshot. A node that is elected meanwhile sends entries while it makes that first
+// append, and a follower that lags would accept these entries, and commit them.
 //
-// A log that begins later than right behind the snapshot belongs to another history:
-// that of a group that was recovered, which this replica led for a while, and lost.
+// A log that begins later than right behind the snapshot belongs to another history: that
+// of a recovered group, which this replica led for a while, until it lost the lead.
 func (s *Snapshots) stored(index, term uint64, in Configuration) error {
 	first, last := s.log.ends()
 	contradicted := first > index+1 || contradicts(s.log, index, term)
-	if index > last && last > 0 { // into an empty one Raft may be writing
+	if index > last && last > 0 { // Raft may be writing into an empty one
 		if err := s.log.Empty(); err != nil {
 			return err
 		}
@@ -314,38 +314,40 @@ func (s *Snapshots) setNewest(index, term uint64) {
 	s.log.covered.Store(index)
 }
 
-// contradicts reports whether a log holds, at a snapshot's last index, another entry. By
-// Raft's log matching nothing behind it was ever committed.
+// contradicts reports whether a log has another entry at a snapshot's last index. By
+// Raft's log matching, no entry behind it was ever committed.
 func contradicts(log raft.LogStore, index, term uint64) bool {
 	var l raft.Log
 	return log.GetLog(index, &l) == nil && l.Term != term
 }
 
-// watchedSink tells, once, when a snapshot is complete, and leaves nothing of one
-// that failed: where the disk is full, the library leaves its folder, or removes it
-// and keeps the file open. Attempt after attempt would fill the disk further, until
-// the log has no room. Raft closes and cancels a sink more than once.
+// watchedSink reports once when a snapshot is complete. It leaves no files of a snapshot
+// that failed: if the disk is full, the library leaves the folder, or removes it and
+// keeps the file open. Each attempt would fill the disk further, until the log has no
+// room. Raft closes and cancels a sink more than once.
 type watchedSink struct {
 	raft.SnapshotSink
-	// folder is the snapshot's, state the file in it, open beside the library.
+	// folder is the snapshot's, and state is the file in it, open here as well as in the
+	// library.
 	folder string
 	state  *os.File
 	stored func() error
-	// in.ending is held while the snapshot takes its place, unless it was overtaken: one
-	// that a leader sent came while this replica wrote its own, and the library would
-	// count its log from the older one on. own: it is this replica's (OwnSink).
+	// in.ending is held while the snapshot is completed, unless the snapshot was
+	// overtaken: a leader's snapshot came while this replica wrote its own, and the
+	// library would count its log from the older one on. own is true if the snapshot is
+	// this replica's (OwnSink).
 	in        *Snapshots
 	own       bool
 	overtaken func() error
-	// arriving judges what a leader sends. It is nil if nobody does.
+	// arriving checks a leader's snapshot. It is nil if there is no check.
 	arriving Arrival
 	over     bool
 	err      error
 }
 
-// OwnSink says that a snapshot of this replica's own goes into a sink, of which Own was
-// told. Not by its index: a leader's may end where that one does, and nobody would say
-// that Raft has done with it.
+// OwnSink says that a sink receives a snapshot of this replica's own, which Own
+// announced. The index would not identify it: a leader's snapshot may end at the same
+// index, and Raft would then never report that it has finished with that one.
 func OwnSink(sink raft.SnapshotSink) {
 	if w, ok := sink.(*watchedSink); ok {
 		w.own = true
@@ -398,9 +400,9 @@ func (w *watchedSink) Cancel() error {
 	return w.discard(w.SnapshotSink.Cancel())
 }
 
-// discard removes what was written, unless the snapshot is in its place already and
-// something failed behind that. The file is cut to nothing: for as long as somebody
-// has it open it takes its room.
+// discard removes the files, unless the snapshot is complete already and a later step
+// failed. The file is cut to length 0: while a process has it open, it uses space on the
+// disk.
 func (w *watchedSink) discard(err error) error {
 	w.over = true
 	if _, missing := os.Stat(w.folder); os.IsNotExist(missing) {

@@ -22,19 +22,19 @@ const (
 var keyRecord = []byte("lockstep.stable")
 
 var (
-	// errNotFound has the text by which Raft knows a missing key.
+	// errNotFound has the text by which Raft recognizes a missing key.
 	errNotFound = errors.New("not found")
 	errStable   = errors.New("term and vote are damaged")
 )
 
-// StableStore is a raft.StableStore under watch. It keeps all values in one record with a
-// checksum: neither raft-boltdb nor bbolt would notice a flipped bit in a term or a vote,
-// and the node would vote twice, or raise the whole cluster's term. The record is there
-// from the file's beginning, so that one which cannot be found is a loss.
+// StableStore is a raft.StableStore under the watchdog. It keeps all values in one record
+// with a checksum: neither raft-boltdb nor bbolt would notice a flipped bit in a term or
+// a vote, and the node would vote twice, or raise the whole cluster's term. The record
+// exists from the file's first moment, so that a missing record is a loss.
 //
 // A vote is written in one piece. Raft stores the term of its vote first and the
-// candidate after it; a crash in between leaves the new term with the old candidate, who
-// would then be granted a second vote without a look at its log (hashicorp/raft#661). So
+// candidate after it. A crash in between leaves the new term with the old candidate,
+// which would then get a second vote without a check of its log (hashicorp/raft#661). So
 // the term is held back until the candidate comes.
 type StableStore struct {
 	inner raft.StableStore
@@ -42,16 +42,16 @@ type StableStore struct {
 	// writing is held while a record is written.
 	writing sync.Mutex
 
-	mu     sync.Mutex
+	mu     sync.Mutex // guards values, term, held
 	values map[string][]byte
-	// term is the vote's whose candidate has not come yet, while held.
+	// term is the term of a vote whose candidate has not come yet, while held is true.
 	term uint64
 	held bool
 }
 
 var _ raft.StableStore = (*StableStore)(nil)
 
-// guardStable puts a store under guard that beginStable has begun.
+// guardStable puts the watchdog around a store that beginStable has begun.
 func guardStable(inner raft.StableStore, dog *Watchdog) (*StableStore, error) {
 	record, err := inner.Get(keyRecord)
 	if err != nil {
@@ -99,7 +99,7 @@ func parseStable(record []byte) (values map[string][]byte, ok bool) {
 	return values, true
 }
 
-// write changes values, all of them or none.
+// write changes all of the values, or none of them.
 func (s *StableStore) write(what string, change map[string][]byte) error {
 	s.writing.Lock()
 	defer s.writing.Unlock()

@@ -13,7 +13,7 @@ import (
 	"go.etcd.io/bbolt"
 	bolterrors "go.etcd.io/bbolt/errors"
 
-	"lockstep/cluster/durable"
+	"lockstep/ground/durable"
 )
 
 // Kinds of log stores.
@@ -31,8 +31,8 @@ const (
 	WALDir = "wal"
 	// lockTimeout is how long another process may hold a store's file.
 	lockTimeout = time.Second
-	// stableMmapBytes and logMmapBytes are address space, so that a growing file
-	// is not mapped anew, with all readers waiting, at each doubling.
+	// stableMmapBytes and logMmapBytes are address space, so that a growing file is not
+	// mapped again, with all readers waiting, each time it doubles.
 	stableMmapBytes = 1 << 20
 	logMmapBytes    = 256 << 20
 )
@@ -52,7 +52,7 @@ type Stores struct {
 }
 
 // Examine says what is wrong with an entry that another node has sent. It returns nil if
-// nothing is.
+// nothing is wrong.
 func (s *Stores) Examine(l *raft.Log) error { return s.log.examine(l) }
 
 // HasState reports whether a folder holds a group.
@@ -61,25 +61,25 @@ func HasState(dir string) bool {
 	return err == nil
 }
 
-// StoresConfig is what a group's stores are opened with.
+// StoresConfig is the parameters of a group's stores.
 type StoresConfig struct {
 	Dir string
 	// Kind of log store, StoreBolt or StoreWAL. A folder keeps the kind it was made
 	// with.
 	Kind string
-	// Journal is the log that the node's groups share, or nil if the group has one of its
-	// own. A group that was made with a log of its own keeps it.
+	// Journal is the log that the node's groups share, or nil if the group has a log of
+	// its own. A group that was made with a log of its own keeps it.
 	Journal *Journal
 	// Group is the group's number in the journal.
 	Group  uint32
 	Guards Guards
-	// Changed is told of each configuration; may be nil.
+	// Changed is called with each configuration. It may be nil.
 	Changed func(Configuration)
 	Log     hclog.Logger
 }
 
-// OpenStores opens or makes a group's files, and refuses, in words, what Raft
-// must not be started with.
+// OpenStores opens or makes a group's files. If Raft must not be started with them, it
+// returns an error that says why.
 func OpenStores(cfg *StoresConfig) (*Stores, error) {
 	if err := os.MkdirAll(cfg.Dir, 0o700); err != nil {
 		return nil, err
@@ -108,7 +108,7 @@ func (s *Stores) open(cfg *StoresConfig) error {
 		return err
 	}
 	logIsThere := shares || hasLog(cfg.Dir, cfg.Kind)
-	// Before all that is not a mark, for it takes the lock.
+	// This comes before everything except the mark, because it takes the lock.
 	path := filepath.Join(cfg.Dir, StableFile)
 	stable, err := openBolt(path, stableMmapBytes, beginStable)
 	if err != nil {
@@ -141,7 +141,7 @@ func (s *Stores) open(cfg *StoresConfig) error {
 	if err := syncFolder(cfg.Dir); err != nil {
 		return err
 	}
-	// The folder of all groups is made with the first.
+	// The folder of all groups is made with the first group.
 	return durable.Sync(filepath.Dir(filepath.Dir(cfg.Dir)))
 }
 
@@ -157,8 +157,8 @@ func (s *Stores) groupLog(cfg *StoresConfig, shares, fresh bool) (raft.LogStore,
 	return log, err
 }
 
-// openLog opens or makes a log store in dir. failed is told when it cannot go on
-// and nobody else would notice.
+// openLog opens or makes a log store in dir. failed is called if the store cannot go on
+// and no call would return the error.
 func openLog(dir, kind string, log hclog.Logger, failed func(error)) (raft.LogStore, func() error, error) {
 	if kind == StoreWAL {
 		path := filepath.Join(dir, WALDir)
@@ -178,9 +178,10 @@ func openLog(dir, kind string, log hclog.Logger, failed func(error)) (raft.LogSt
 	return boltLog{b}, b.Close, nil
 }
 
-// openBolt opens a bbolt file, and makes it if it is not there; fill, when set, writes what
-// is in it from the beginning. Its list of free pages is not written at each commit: large
-// ones made commits of one key take megabytes (hashicorp/consul#12141, moby/buildkit#6882).
+// openBolt opens a bbolt file, and makes it if it does not exist. fill writes the first
+// contents. It may be nil. The list of free pages is not written at each commit: large
+// lists made commits of one key take megabytes (hashicorp/consul#12141,
+// moby/buildkit#6882).
 func openBolt(path string, mmapBytes int, fill func(raft.StableStore) error) (*raftboltdb.BoltStore, error) {
 	open := func(path string) (*raftboltdb.BoltStore, error) {
 		return raftboltdb.New(raftboltdb.Options{Path: path, BoltOptions: &bbolt.Options{
@@ -200,8 +201,8 @@ func openBolt(path string, mmapBytes int, fill func(raft.StableStore) error) (*r
 	return b, nil
 }
 
-// checkKind refuses a folder with a log of the other kind: two logs in one folder
-// would be two truths.
+// checkKind refuses a folder with a log of the other kind: two logs in one folder could
+// contradict each other.
 func checkKind(dir, kind string) error {
 	if kind != StoreBolt && kind != StoreWAL {
 		return fmt.Errorf("there is no log store %q; there are %s and %s", kind, StoreBolt, StoreWAL)
@@ -216,14 +217,13 @@ func checkKind(dir, kind string) error {
 	return nil
 }
 
-// AppendedBytes counts the bytes of all entries written since the stores were
-// opened.
+// AppendedBytes counts the bytes of all entries written since the stores were opened.
 func (s *Stores) AppendedBytes() uint64 { return s.log.AppendedBytes() }
 
 // Hangs reports whether the disk hangs.
 func (s *Stores) Hangs() bool { return s.dog.Hangs() }
 
-// Begun says that Raft has read the stores and runs.
+// Begun records that Raft has read the stores and runs.
 func (s *Stores) Begun() { s.log.begun.Store(true) }
 
 // EmptyLog deletes all entries of the log.

@@ -6,8 +6,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// syncData syncs what a file holds, and of what is known about it only what is
-// needed to read that.
+// syncData syncs the data of a file, and of its metadata only what is needed to read the
+// data.
 func syncData(f *os.File) error {
 	raw, err := f.SyscallConn()
 	if err != nil {

@@ -15,34 +15,34 @@ import (
 
 // transfers keeps transfers of leadership from breaking a lease.
 //
-// A leader hands over by ordering a follower to stand at once (TimeoutNow), and
-// that one's requests for votes pass the voters' stickiness, on which every lease
-// rests. The library takes an order however old it is, and whoever leads by then. So
-// an order bears the term of its leader here, and:
+// A leader hands over by ordering a follower to stand at once (TimeoutNow). That
+// follower's requests for votes pass the voters' stickiness, on which every lease rests.
+// The library obeys an order however old it is, and whichever node leads by then. So an
+// order here carries the term of its leader, and:
 //
-//   - Its leader's lease of that term is off before the order leaves.
+//   - Its leader's lease of that term is off before the order is sent.
 //   - A server that has heard a leader of a later term refuses it.
-//   - A request for votes passes the stickiness in the term behind the order's alone,
-//     for which every voter is too late that follows a later leader.
+//   - A request for votes passes the stickiness only in the term after the order's. Every
+//     voter that follows a later leader is beyond that term.
 //
-// And a candidate that was ordered to stand takes the requests of a leader of its
-// own term as a follower does, and stays a candidate; it could stand anew against
-// the promise it has just made. So who has heard a leader within the heartbeat
-// timeout asks for no vote in the next term, but by an order.
+// And a candidate that was ordered to stand accepts the requests of a leader of its own
+// term as a follower does, but stays a candidate: it could stand again against the
+// promise that it has just made. So a node that has heard a leader within the heartbeat
+// timeout asks for no vote in the next term, except by an order.
 //
-// The term rides behind the sender's id, which nobody looks at in an order.
+// The term is sent behind the sender's id, which no node reads in an order.
 type transfers struct {
 	heartbeat time.Duration
 	// led is the newest term in which this node has sent a request as a leader.
 	led atomic.Uint64
 
-	mu sync.Mutex
+	mu sync.Mutex // guards what follows
 	// heard is the newest term of a leader that has sent a request here, heardAt when
 	// the last one came.
 	heard   uint64
 	heardAt time.Duration
-	// ordered is the term of the last order that was handed on. It is 0 if there was
-	// none.
+	// ordered is the term of the last order that was passed on to Raft. It is 0 if there
+	// was none.
 	ordered uint64
 }
 
@@ -54,7 +54,7 @@ var (
 	errBehind    = errors.New("the node that is to lead has not taken in the whole log")
 )
 
-// leads notes that this node sends a request as the leader of a term.
+// leads records that this node sends a request as the leader of a term.
 func (x *transfers) leads(term uint64) {
 	for was := x.led.Load(); was < term; was = x.led.Load() {
 		if x.led.CompareAndSwap(was, term) {
@@ -63,7 +63,7 @@ func (x *transfers) leads(term uint64) {
 	}
 }
 
-// receive takes note of a request before Raft has it, or says why Raft must not.
+// receive records a request before Raft gets it, or says why Raft must not get it.
 func (x *transfers) receive(command any) error {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -85,7 +85,7 @@ func (x *transfers) receive(command any) error {
 	return nil
 }
 
-// heardLast is when a leader last sent a request here; 0: none has.
+// heardLast is when a leader last sent a request here, or 0 if none has.
 func (x *transfers) heardLast() time.Duration {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -93,7 +93,7 @@ func (x *transfers) heardLast() time.Duration {
 }
 
 // ask reports whether a request for votes in a term may pass the stickiness, or why it
-// must not go out; transfer: Raft says that it was ordered.
+// must not be sent. transfer is true if Raft says that it was ordered to stand.
 func (x *transfers) ask(term uint64, transfer bool) (passes bool, err error) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -106,7 +106,7 @@ func (x *transfers) ask(term uint64, transfer bool) (passes bool, err error) {
 	return false, nil
 }
 
-// orderMark stands between an id and a term; no node's name has it.
+// orderMark separates an id from a term. No node's name contains it.
 const orderMark = '@'
 
 func appendOrder(id []byte, term uint64) []byte {
@@ -129,7 +129,7 @@ func (t *Transport) RequestVote(id raft.ServerID, addr raft.ServerAddress, args 
 	if err != nil {
 		return err
 	}
-	request := *args // the library sends one request to all
+	request := *args // the library sends one request to all servers
 	request.LeadershipTransfer = passes
 	if err := t.NetworkTransport.RequestVote(id, named(id, addr), &request, resp); err != nil {
 		return err
@@ -154,13 +154,14 @@ func (t *Transport) RequestPreVote(id raft.ServerID, addr raft.ServerAddress, ar
 	return judgeTerm(resp.Term, args.Term)
 }
 
-// TimeoutNow implements raft.Transport. It waits no longer than for an election: as
-// long as it does the library takes no entries, also when it has given the transfer
-// up. What is under way then may still arrive.
+// TimeoutNow implements raft.Transport. It waits no longer than an election takes:
+// meanwhile the library accepts no entries, even if it has given the transfer up. A
+// request under way then may still arrive.
 //
-// The library gives the order when it has sent all entries. They go another way, and
-// who stands without them is refused the others' votes; then nobody leads for as long
-// as an election takes, with the lease gone for nothing. So they are waited for.
+// The library gives the order when it has sent all entries. They go another way, and a
+// server that stands without them does not get the others' votes. Then there would be no
+// leader for as long as an election takes, and the lease would be lost for nothing. So
+// TimeoutNow first waits for the entries.
 func (t *Transport) TimeoutNow(id raft.ServerID, addr raft.ServerAddress, args *raft.TimeoutNowRequest, resp *raft.TimeoutNowResponse) error {
 	term := t.transfers.led.Load()
 	timer := time.NewTimer(t.transfers.heartbeat)
@@ -211,7 +212,7 @@ func (t *Transport) awaitWhole(id raft.ServerID, term uint64, late <-chan time.T
 // Consumer implements raft.Transport.
 func (t *Transport) Consumer() <-chan raft.RPC { return t.incoming }
 
-// relay hands requests on to Raft, in their order.
+// relay passes requests on to Raft, in their order.
 func (t *Transport) relay() {
 	for {
 		select {
@@ -246,9 +247,9 @@ func (t *Transport) relay() {
 // errRival refuses a vote to a node that is not the leader and has the leader's address.
 var errRival = errors.New("this node knows another leader at the candidate's address")
 
-// checkRival keeps the stickiness to the leader's id, on which its lease rests. The library
-// lets a candidate pass that has the leader's address; where nodes have changed places, that
-// may be another one than leads.
+// checkRival keeps the stickiness to the leader's id, on which the leader's lease rests.
+// The library lets a candidate pass that has the leader's address. If nodes have
+// exchanged their addresses, that candidate may not be the leader.
 func (t *Transport) checkRival(command any) error {
 	var candidate raft.RPCHeader
 	switch c := command.(type) {
@@ -268,8 +269,8 @@ func (t *Transport) checkRival(command any) error {
 	return nil
 }
 
-// refuse answers a request that does not reach Raft. What comes behind it on its connection
-// is read, so that it is not taken for the next one.
+// refuse answers a request that does not reach Raft. It reads the data behind it on its
+// connection, so that they are not taken for the next request.
 func refuse(rpc raft.RPC, err error) {
 	if rpc.Reader == nil {
 		rpc.Respond(nil, err)

@@ -12,13 +12,13 @@ import (
 )
 
 // isTorn reports whether there is the rest of a torn append behind end, where the last
-// whole one ends; stopped is where no frame followed any more, index that of the first
-// entry which is not in whole appends.
+// whole one ends. stopped is where no further frame followed, and index is that of the
+// first entry that is not in whole appends.
 //
-// A whole append further behind is proof that it is something else: an append is
-// written when the one before it was synced, so that one was acknowledged and has
-// been damaged since. So is one of which every sector was written (finished). That is an
-// error, and nothing is changed.
+// A whole append further behind proves that the data are not a torn append: an append is
+// written only after the one before it was synced, so the earlier one was acknowledged
+// and has been damaged since. An append of which every sector was written (finished)
+// proves the same. Then isTorn returns an error, and nothing is changed.
 func isTorn(f *os.File, end, stopped int64, index uint64) (bool, error) {
 	zero, err := zeroFrom(f, end)
 	if err != nil || zero {
@@ -42,13 +42,13 @@ func damagedLast(f *os.File, at int64, index uint64) error {
 	return fmt.Errorf("%s is damaged behind byte %d, where entry %d should be: what was written there was finished; %s", f.Name(), at, index, rejoin)
 }
 
-// sectorBytes is what a disk writes whole or not at all.
+// sectorBytes is the unit that a disk writes whole or not at all.
 const sectorBytes = 512
 
-// finished reports whether an append that cannot be read was written to its end: a commit
-// ends what is not zero, and every sector has been written. What a power cut has left of
-// an append lacks a sector, which is zero as the file was before. An append whose own
-// data fill a sector with zeros may lack one, too, for all that can be seen.
+// finished reports whether an append that cannot be read was written to its end: the data
+// that are not zero end in a commit, and every sector has been written. An append that a
+// power cut interrupted lacks a sector, which is zero as the file was before. An append
+// whose own data fill a sector with zeros looks as if it lacked one, too.
 func finished(rest []byte, at int64) bool {
 	last := (len(bytes.TrimRight(rest, "\x00")) - 1) / frameHeaderBytes * frameHeaderBytes
 	d := damage{rest: rest}
@@ -56,8 +56,8 @@ func finished(rest []byte, at int64) bool {
 	return ok && typ == segment.FrameCommit && allWritten(rest[:last+frameHeaderBytes], at)
 }
 
-// allWritten reports whether none of the sectors of a part of a file, which stands at a
-// place, is zero.
+// allWritten reports whether none of the sectors in a part of a file is zero. at is the
+// offset of the part.
 func allWritten(part []byte, at int64) bool {
 	for len(part) > 0 {
 		n := min(sectorBytes-int(at%sectorBytes), len(part))
@@ -69,20 +69,20 @@ func allWritten(part []byte, at int64) bool {
 	return true
 }
 
-// damage looks for whole appends in what is behind those that can be read.
+// damage searches for whole appends behind the entries that can be read.
 type damage struct {
 	rest []byte
-	// index is that of the first entry which cannot be read.
+	// index is that of the first entry that cannot be read.
 	index uint64
-	// summed counts the bytes whose checksum was taken.
+	// summed counts the bytes over which checksums were computed.
 	summed int64
 }
 
-// summedMax bounds the search: what clients store may look like frames.
+// summedMax bounds the search: data that clients store may look like frames.
 const summedMax = 4 << 30
 
-// wholeAppend reports whether there is one. It begins behind a commit, or behind where
-// the reading stopped, which may have been the commit.
+// wholeAppend reports whether there is a whole append. Such an append begins behind a
+// commit, or behind the point where the reading stopped, which may have been the commit.
 func (d *damage) wholeAppend(stopped int64) bool {
 	for at := int64(0); at+frameHeaderBytes <= int64(len(d.rest)); at += frameHeaderBytes {
 		typ, _, ok := d.frame(at)
@@ -93,7 +93,7 @@ func (d *damage) wholeAppend(stopped int64) bool {
 	return false
 }
 
-// frame reads a frame's header. It returns false if it is none.
+// frame reads a frame's header. It returns false if there is no valid header.
 func (d *damage) frame(at int64) (typ byte, value uint32, ok bool) {
 	if at+frameHeaderBytes > int64(len(d.rest)) {
 		return 0, 0, false
@@ -102,8 +102,8 @@ func (d *damage) frame(at int64) (typ byte, value uint32, ok bool) {
 	return b[0], binary.LittleEndian.Uint32(b[4:]), b[1]|b[2]|b[3] == 0
 }
 
-// wholeAt reports whether a whole append begins at a place: one that only a client has
-// stored, in a copy of this file, does not have the entries of this place.
+// wholeAt reports whether a whole append begins at an offset. A copy of such a file that
+// a client has stored does not count: its entries do not have the indexes of this offset.
 func (d *damage) wholeAt(begin int64) bool {
 	for at := begin; ; {
 		typ, value, ok := d.frame(at)
@@ -122,8 +122,8 @@ func (d *damage) wholeAt(begin int64) bool {
 	}
 }
 
-// later reports whether an entry, whose index comes first, can be one that stands behind
-// the first which cannot be read.
+// later reports whether an entry, which starts with its index, can be one behind the
+// first that cannot be read.
 func (d *damage) later(at int64) bool {
 	index, _ := binary.Uvarint(d.rest[min(at, int64(len(d.rest))):])
 	return index >= d.index && index-d.index <= uint64(at)/frameHeaderBytes

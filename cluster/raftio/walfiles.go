@@ -8,29 +8,29 @@ import (
 	"github.com/hashicorp/raft-wal/fs"
 	"github.com/hashicorp/raft-wal/types"
 
-	"lockstep/cluster/durable"
+	"lockstep/ground/durable"
 )
 
 const (
-	// readyStep is how far ahead of the log's end a file is made ready: the blocks up
-	// to its next multiple.
+	// readyStep is how far ahead of the log's end blocks are written: up to the next
+	// multiple of it.
 	readyStep = 256 << 10
-	// readyWriteMax is the longest write that makes anything ready. Longer ones would
-	// not gain by it, and where many come all would be written twice.
+	// readyWriteMax is the longest write that also writes blocks ahead. Longer writes
+	// would gain nothing, and if many of them came, everything would be written twice.
 	readyWriteMax = 16 << 10
 )
 
 var zeros [readyStep]byte
 
-// walFiles are the files of a raft-wal, synced faster than its own: only what is
-// needed to read an entry again is synced with it. A file system that is to sync a
-// file's times as well writes elsewhere for that, and so it does when a block of
-// the file is written for the first time. So a short write takes zeros behind it
-// along, over which the next ones go.
+// walFiles are the files of a raft-wal, with a faster sync than its own: it syncs only
+// the metadata that are needed to read an entry again. To sync a file's times as well, a
+// file system writes at another place, and it also does so when a block of the file is
+// written for the first time. So a short write also writes zeros behind it, over which
+// the next ones go.
 type walFiles struct {
 	*fs.FS
-	// begun is told of each file when an append to it was synced for the first time since
-	// it was opened.
+	// begun is called with the name of each file when an append to it was synced for the
+	// first time since it was opened.
 	begun func(name string) error
 }
 
@@ -57,17 +57,18 @@ func (v walFiles) OpenWriter(dir, name string) (types.WritableFile, error) {
 	return v.newFile(dir, name, f, info.Size()), nil
 }
 
-// walFile is the file at whose end entries are appended, by one goroutine.
+// walFile is the file at whose end one goroutine appends entries.
 type walFile struct {
 	*os.File
 	dir   string
 	begun func() error
-	// size is how long the file was made; ready is up to where its blocks are known to
-	// have been written.
+	// size is the length with which the file was made. ready is the offset up to which
+	// its blocks are known to have been written.
 	size, ready int64
-	// known: the file and its name have been synced as a whole, and begun was told.
+	// known is true if the file and its name have been synced as a whole, and begun was
+	// called.
 	known atomic.Bool
-	// room is memory for a write and what follows it.
+	// room is a buffer for a write and the zeros behind it.
 	room []byte
 }
 
@@ -94,8 +95,8 @@ func (f *walFile) WriteAt(p []byte, at int64) (int, error) {
 	return min(n, len(p)), err
 }
 
-// Sync makes what was written last. The first time it syncs the file as a whole,
-// and its name in the folder.
+// Sync syncs the last writes. The first time it syncs the file as a whole, and its name
+// in the folder.
 func (f *walFile) Sync() error {
 	if f.known.Load() {
 		return syncData(f.File)

@@ -20,25 +20,25 @@ import (
 	"github.com/hashicorp/raft-wal/segment"
 	"github.com/hashicorp/raft-wal/types"
 
-	"lockstep/cluster/durable"
+	"lockstep/ground/durable"
 )
 
-// openWAL opens a raft-wal after its newest file has been mended. Of that file
-// raft-wal 0.4.2 leaves two things standing which a crash may have left there:
+// openWAL opens a raft-wal after its newest file has been repaired. raft-wal 0.4.2 does
+// not clean up two things in that file that a crash may have left there:
 //
-//   - What follows the last whole append: a part of one that was never
-//     acknowledged. The next append overwrites only as much as it is long; after
-//     the next crash the rest may stand where a frame should begin, is taken for
-//     one, and speaks for a last append that was torn as well.
-//   - A seal that the list of files does not know of: every append to the file is
-//     refused from then on, after each start again. The seal is written with an
-//     append or before the end of the log is cut off, the list after it.
+//   - Data behind the last whole append: a part of an append that was never acknowledged.
+//     The next append overwrites only its own length. After the next crash the rest may be
+//     where a frame should begin. It is then taken for one, and makes it look as if the last
+//     append was torn as well.
+//   - A seal that is not in the list of files: every append to the file is then refused,
+//     after each restart. The seal is written with an append or before the end of the log
+//     is cut off, and the list after it.
 //
-// And it takes a frame that it cannot read for the end of the file, wherever that
-// is: all that was acknowledged behind it would be overwritten. Here the file is
-// refused then (waldamage.go).
+// And raft-wal takes a frame that it cannot read for the end of the file, wherever that
+// is: all acknowledged entries behind it would be overwritten. openWAL refuses such a
+// file (waldamage.go).
 //
-// failed is told when the log could not go on in a new file.
+// failed is called if the log could not go on in a new file.
 func openWAL(dir string, log hclog.Logger, failed func(error)) (*wal.WAL, error) {
 	list := filepath.Join(dir, metadb.FileName)
 	if err := errors.Join(checkFilled(list), readyBolt(list)); err != nil {
@@ -60,16 +60,16 @@ func openWAL(dir string, log hclog.Logger, failed func(error)) (*wal.WAL, error)
 	return w, nil
 }
 
-// WALSegmentBytes is how long raft-wal makes its files. Tests make shorter ones, before
-// they open any.
+// WALSegmentBytes is the length of raft-wal's files. Tests make it shorter before they
+// open any.
 var WALSegmentBytes = wal.DefaultSegmentSize
 
-// walList is raft-wal's list of its files. Behind a change that failed it takes none:
-// see pen, under which raft-wal does not begin new files.
+// walList is raft-wal's list of its files. After a change that failed it accepts none:
+// see pen, which does not cover the new files that raft-wal begins.
 type walList struct {
 	types.MetaStore
 
-	mu     sync.Mutex
+	mu     sync.Mutex // held over each change of the list; guards failed
 	failed error
 }
 
@@ -83,13 +83,13 @@ func (l *walList) CommitState(s types.PersistentState) error {
 	return l.failed
 }
 
-// keyBegun is where the list keeps the name of the newest file in which an append was
-// synced.
+// keyBegun is the key under which the list keeps the name of the newest file in which an
+// append was synced.
 var keyBegun = []byte("lockstep.begun")
 
-// begin notes that an append to a file was synced, before that is acknowledged. A newest
-// file that was not begun may be missing, or shorter than it is to be: the power failed
-// while it was made. Of one that was begun that is a loss.
+// begin records that an append to a file was synced, before the append is acknowledged. A
+// newest file that was not begun may be missing, or too short, because the power failed
+// while it was made. For a file that was begun, that is a loss.
 func (l *walList) begin(name string) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -124,11 +124,11 @@ func checkBegun(f *os.File, tail *types.SegmentInfo, last walAppend) error {
 	return nil
 }
 
-// neverMade reports whether a newest file that was not begun is shorter than it was to
-// be, or has no whole append: the disk was full, or the power failed, while it was made.
-// No entry in it was acknowledged. The file is removed, and raft-wal makes it anew or
-// says that the disk is full. It would append to a short one, which would look like a
-// loss at the next start.
+// neverMade reports whether a newest file that was not begun is too short, or has no
+// whole append: the disk was full, or the power failed, while it was made. No entry in it
+// was acknowledged. The file is removed, and raft-wal makes it again or reports that the
+// disk is full. raft-wal would append to a short file, which would look like a loss at
+// the next start.
 func neverMade(f *os.File, tail *types.SegmentInfo, last walAppend) (bool, error) {
 	info, err := f.Stat()
 	if err != nil || info.Size() >= int64(tail.SizeLimit) && last.end > 0 {
@@ -137,10 +137,10 @@ func neverMade(f *os.File, tail *types.SegmentInfo, last walAppend) (bool, error
 	return true, errors.Join(os.Remove(f.Name()), durable.Sync(filepath.Dir(f.Name())))
 }
 
-// beginAgain makes sure of a newest file that was not begun though it has a whole append:
-// the process ended before the first sync of the file, or because that failed. What Raft
-// now finds in the file may be counted on, so everything in it is written again, its
-// length too.
+// beginAgain secures a newest file that was not begun although it has a whole append: the
+// process ended before the first sync of the file, or because that failed. Raft may rely
+// on the entries that it now finds in the file, so everything in it is written again, and
+// its length, too.
 func beginAgain(f *os.File, meta *walList, tail *types.SegmentInfo, last walAppend) error {
 	if err := writeAgain(f, int64(tail.SizeLimit)-1, int64(tail.SizeLimit)); err != nil {
 		return err
@@ -154,9 +154,9 @@ func beginAgain(f *os.File, meta *walList, tail *types.SegmentInfo, last walAppe
 	return meta.begin(segment.FileName(*tail))
 }
 
-// walLogger hears what raft-wal tells nobody else: that a new file could not be
-// begun. All that would follow is that the next append is refused because the
-// old file is sealed, which tells an operator with a full disk nothing.
+// walLogger catches an error that raft-wal only logs: that a new file could not be begun.
+// Otherwise the next append would be refused because the old file is sealed, and that
+// message does not help an operator whose disk is full.
 type walLogger struct {
 	hclog.Logger
 	failed func(error)
@@ -240,17 +240,17 @@ func mendTail(dir string, meta *walList, state types.PersistentState, log hclog.
 	return meta.CommitState(state)
 }
 
-// A file of raft-wal is a header and frames, each with a header of its own: a
-// type u8, three bytes, and a length u32, or for a commit the checksum of all
-// since the last one. Frames begin at multiples of frameHeaderBytes.
+// A file of raft-wal is a header and frames, each with a header of its own: a type u8,
+// three bytes, and a length u32, or for a commit the checksum of everything since the
+// last commit. Frames begin at multiples of frameHeaderBytes.
 const (
 	walHeaderBytes   = 32
 	frameHeaderBytes = 8
 )
 
-// walAppend is an append in a file: where it begins, where its commit stands, where it
-// ends, and what the file holds up to there. index is where the seal's index is, or 0 if
-// there is none.
+// walAppend is an append in a file: where it begins, where its commit is, where it ends,
+// and how many entries the file holds up to there. index is where the seal's index is, or
+// 0 if there is no seal.
 type walAppend struct {
 	begin, commit, end int64
 	crc                uint32
@@ -258,10 +258,10 @@ type walAppend struct {
 	index              int64
 }
 
-// lastAppend finds the last append that is whole, by raft-wal's own rules: a
-// file ends where no frame follows; only its last append can be torn, for each
-// was synced before the next; and the checksum tells whether it is. stopped is
-// where no frame follows. base is the index of the file's first entry.
+// lastAppend finds the last append that is whole, by raft-wal's own rules. A file ends
+// where no frame follows. Only its last append can be torn, because each was synced
+// before the next, and the checksum shows whether it is. stopped is where no frame
+// follows. base is the index of the file's first entry.
 func lastAppend(f *os.File, base uint64) (last walAppend, stopped int64, err error) {
 	var before, now walAppend
 	var frame [frameHeaderBytes]byte
@@ -311,7 +311,7 @@ func lastAppend(f *os.File, base uint64) (last walAppend, stopped int64, err err
 	return before, at, nil
 }
 
-// padded is the room that so many bytes of a frame take.
+// padded is the space that so many bytes take in a frame.
 func padded(n uint32) int64 {
 	return (int64(n) + frameHeaderBytes - 1) / frameHeaderBytes * frameHeaderBytes
 }
@@ -323,7 +323,7 @@ func (a *walAppend) whole(f *os.File) (bool, error) {
 	return sum.Sum32() == a.crc, err
 }
 
-// clearBehind makes the file zero from a place on.
+// clearBehind fills the file with zeros from an offset on.
 func clearBehind(f *os.File, from int64) error {
 	info, err := f.Stat()
 	if err != nil {

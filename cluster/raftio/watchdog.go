@@ -12,62 +12,62 @@ import (
 	"github.com/hashicorp/raft"
 )
 
-// Watchdog ends the process when its disk fails, and silences the leader whose
-// disk hangs. Raft does neither: with a hung disk its main loop stands still while
-// heartbeats go out, so that nobody else is elected; after an error it steps down
-// and is often elected again. And what an error left on disk is unknown, for a
-// retry may report a success that is none (the kernel marks pages clean that it
-// could not write).
+// Watchdog ends the process when its disk fails, and silences a leader whose disk hangs.
+// Raft does neither: with a hung disk its main loop stands still while heartbeats go out,
+// so that no other node is elected; after an error it steps down and is often elected
+// again. And the disk's contents after an error are unknown, because a retry may report a
+// success that is none (the kernel marks pages clean that it could not write).
 //
-// A disk that hangs for some seconds and goes on is no failure: busy machines and
-// the volumes of clouds have such moments, on several nodes at once. The leader is
-// not heard meanwhile, so that another is elected if the others can, and is a
-// follower afterwards. Only after the limit does the process end.
+// A disk that hangs for some seconds and goes on has not failed: busy machines and cloud
+// volumes have such moments, on several nodes at once. Meanwhile the leader is not heard.
+// So another node is elected if the others can, and this one becomes a follower. Only
+// after the limit does the process end.
 //
-// Only writes are timed. Reading an entry takes a processor as well as the disk, and a
-// busy processor must not be taken for a disk that hangs. A disk that hangs shows at the
-// next write, and a leader with nothing to write probes it.
+// Only writes are timed. Reading an entry needs a processor as well as the disk, and a
+// busy processor must not be taken for a disk that hangs. A disk that hangs is noticed at
+// the next write, and a leader with nothing to write probes it.
 type Watchdog struct {
 	fatal func(error)
 	limit time.Duration
 	stop  chan struct{}
-	// hanging tells that a call has been under way for looksPerSilence looks.
+	// hanging is true if a call has been under way for looksPerSilence looks.
 	hanging atomic.Bool
 
-	// log is told the stack of a store that panicked. It is nil if nobody is.
+	// log gets the stack of a store that panicked. It may be nil.
 	log hclog.Logger
 
-	mu     sync.Mutex
+	mu     sync.Mutex // guards calls, closed, failed
 	calls  []storeCall
 	closed bool
 	// failed is the first failure.
 	failed error
 }
 
-// storeCall is a call under way; unused while what is empty.
+// storeCall is a call under way. It is unused while what is empty.
 type storeCall struct {
 	what string
-	// ticks counts how often the watchdog looked and found it. Ticks, not time:
-	// a pause of this process must not be taken for the disk's.
+	// ticks counts how many looks of the watchdog have found it. It counts looks and not
+	// time, because a pause of this process must not be taken for the disk's.
 	ticks int
 }
 
 const (
-	// looksPerLimit is how often the watchdog looks within its limit, and
-	// looksPerSilence within the part of it after which a disk hangs.
+	// looksPerLimit is how often the watchdog looks within its limit. looksPerSilence is
+	// how often it looks before a disk counts as hanging.
 	looksPerLimit   = 6 * looksPerSilence
 	looksPerSilence = 8
 )
 
-// NewWatchdog returns a watchdog; no call may take longer than limit, and one that
-// takes a sixth of it hangs. fatal is told, once, why the process must end.
+// NewWatchdog returns a watchdog. A call that takes longer than limit ends the process,
+// and one that takes a sixth of it hangs. fatal is called once, with the reason why the
+// process must end.
 func NewWatchdog(limit time.Duration, fatal func(error)) *Watchdog {
 	w := &Watchdog{fatal: fatal, limit: limit, stop: make(chan struct{})}
 	go w.watch()
 	return w
 }
 
-// Close ends the watch. Calls that fail later are nobody's concern any more.
+// Close ends the watch. Later failures are not reported.
 func (w *Watchdog) Close() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -102,11 +102,11 @@ func (w *Watchdog) failure() error {
 // Hangs reports whether a call takes so long that this node should not lead.
 func (w *Watchdog) Hangs() bool { return w.hanging.Load() }
 
-// keyProbe is where Probe writes.
+// keyProbe is the key that Probe writes.
 var keyProbe = []byte("lockstep.probe")
 
-// Probe writes a little, under watch: so a disk that hangs is found before there is
-// something to write.
+// Probe writes a little, under the watchdog, so that a disk that hangs is found before an
+// entry must be written.
 func (s *Stores) Probe() error {
 	return s.Stable.SetUint64(keyProbe, 1)
 }
@@ -124,12 +124,13 @@ func (w *Watchdog) write(what string, call func() error) error {
 	return w.judge(what, err)
 }
 
-// read makes a call that reads. It may take as long as it takes.
+// read makes a call that reads. It has no time limit.
 func (w *Watchdog) read(what string, call func() error) error {
 	return w.judge(what, noPanic(call))
 }
 
-// judge reports the error of a call, unless that only says that something is not there.
+// judge reports the error of a call, unless the error only says that something does not
+// exist.
 func (w *Watchdog) judge(what string, err error) error {
 	if p := (*panicked)(nil); w.log != nil && errors.As(err, &p) {
 		w.log.Error("a store panicked", "panic", p.value, "stack", string(p.stack))
@@ -154,8 +155,8 @@ func (w *Watchdog) begin(what string) int {
 	return len(w.calls) - 1
 }
 
-// absent tells an error that only says that something is not there. Raft knows
-// a missing key by the text of the error.
+// absent reports whether an error only says that something does not exist. Raft
+// recognizes a missing key by the text of the error.
 func absent(err error) bool {
 	return errors.Is(err, raft.ErrLogNotFound) || err.Error() == "not found"
 }

@@ -11,25 +11,25 @@ import (
 	"lockstep/fsm"
 )
 
-// waitWatchEvery is how often a wait looks whether another node leads by now, and
-// waitDoubtEvery how often it asks. A leader that is lost mostly says so itself; and of
-// waits there may be tens of thousands, for hours.
+// waitWatchEvery is how often a wait checks whether another node leads by now, and
+// waitDoubtEvery how often it asks the leader. A leader that loses its lead mostly says
+// so itself, and there may be tens of thousands of waits that last for hours.
 const (
 	waitWatchEvery = 4 * watchEvery
 	waitDoubtEvery = 2 * time.Second
 )
 
-// goneMax is how long a client that has gone is taken back from the leader: nobody waits for
-// the answer.
+// goneMax is how long the router tries to take the wait of a client that has gone back
+// from the leader. No client waits for that answer.
 const goneMax = 500 * time.Millisecond
 
-// waiterPause is how long a wait that was refused waits before asking again.
+// waiterPause is the pause before a wait that was refused asks again.
 const waiterPause = 20 * time.Millisecond
 
-// waitIDs hands out identities for the waits of one shard's clients: each a lane, which is
-// used again when the wait has ended, and a number.
+// waitIDs hands out identities for the waits of one shard's clients. An identity is a
+// lane and a number. The lane is used again when the wait has ended.
 type waitIDs struct {
-	mu   sync.Mutex
+	mu   sync.Mutex // guards free, seqs
 	free []uint32
 	seqs []uint64
 }
@@ -57,16 +57,17 @@ func (w *waitIDs) give(lane uint32) {
 	w.mu.Unlock()
 }
 
-// Block runs a blocking command: it has one of the keys waited for, for no longer than
-// the timeout (0: for ever) nor than ctx lasts. waits is called once when the shard's
-// leader has the client among those that wait. Block returns false if the command found
-// nothing in time; else call has Reply or Err.
+// Block runs a blocking command. The command waits for one of its keys, but not longer
+// than the timeout (0: no limit), and not longer than ctx lasts. waits is called once,
+// when the shard's leader has queued the client. Block returns false if the command found
+// nothing in time. Otherwise call has Reply or Err.
 //
-// What is taken from a list reaches this gateway or is not taken: the wait has an
-// identity, by which a leader can be asked again what became of it (fsm/serve.go). So
-// nothing is an answer only when it is certain that nothing was taken and nothing will
-// be, and that the leader which says so leads: ErrNoLeader, where no leader was found in
-// time and none can have served the wait; else ErrUnknown.
+// An element that is taken from a list either reaches this gateway or stays in the list:
+// the wait has an identity, by which the router can ask any later leader what became of
+// it (fsm/serve.go). Block therefore reports that the command found nothing only when a
+// node that certainly leads says so, and when nothing was taken and nothing will be.
+// Otherwise the error is ErrNoLeader if no leader was found in time and none can have
+// served the wait, and ErrUnknown if one may have.
 func (r *Router) Block(ctx context.Context, timeout time.Duration, call *cluster.Call, waits func()) bool {
 	index, ok := r.shardOf(call)
 	if !ok {
@@ -107,26 +108,28 @@ type blocked struct {
 	index  int
 	call   *cluster.Call
 	wait   shard.Wait
-	// begun is when the command came.
+	// begun is when the command arrived.
 	begun time.Time
-	// lane is that of the wait's identity, numbers are those of this gateway that it is of.
+	// lane is the lane of the wait's identity, and numbers are the lanes of this gateway
+	// with the boot number of that identity.
 	lane    uint32
 	numbers *lanes
-	// at is the leader that was asked last, self if that is this node.
+	// at is the leader that was asked last. self is true if that is this node.
 	at     string
 	self   bool
 	doubts doubts
-	// via is the node through which it was asked. It is "" if it was asked directly.
+	// via is the node through which the leader was asked. It is "" if it was asked
+	// directly.
 	via string
-	// asked is how often a leader was asked by this identity.
+	// asked is how often a leader was asked under this identity.
 	asked int
 	// waits is called once, when the client begins to wait, and is nil after that.
 	waits func()
-	// unserved is true if the wait has ended, and the client has got nothing.
+	// unserved is true if the wait has ended and the client has got nothing.
 	unserved bool
 }
 
-// goOn takes the answer to a request. It returns true if the command has been answered.
+// goOn handles the answer to a request. It returns true if the command has been answered.
 func (b *blocked) goOn(ctx context.Context, res shard.Result) bool {
 	b.wait.Tried = false
 	err := res.Err
@@ -144,13 +147,13 @@ func (b *blocked) goOn(ctx context.Context, res shard.Result) bool {
 		b.call.Err = err
 		return true
 	default:
-		// The next leader is asked.
+		// The next round asks the next leader.
 		pause(ctx, waiterPause)
 	}
 	return false
 }
 
-// ended takes the outcome of a wait. It returns true if the command has been answered.
+// ended handles the outcome of a wait. It returns true if the command has been answered.
 func (b *blocked) ended(reply shard.Reply) bool {
 	switch reply.Outcome {
 	case fsm.OutcomeDone:
@@ -166,7 +169,7 @@ func (b *blocked) ended(reply shard.Reply) bool {
 	return true
 }
 
-// pause waits for d. It returns false if ctx ended before.
+// pause waits for d. It returns false if ctx ended first.
 func pause(ctx context.Context, d time.Duration) bool {
 	t := time.NewTimer(d)
 	defer t.Stop()
@@ -193,9 +196,10 @@ func (b *blocked) number() bool {
 	return true
 }
 
-// renumber gives the wait another identity, for the shard takes this one for given up: this
-// gateway has begun anew, or must (lanes.go). Whether the wait was served before, nobody
-// knows then, unless it was asked for only once. It returns true if that is the answer.
+// renumber gives the wait another identity, because the shard counts this one as given
+// up: this gateway has taken a new boot number, or must take one (lanes.go). If the wait
+// was asked for more than once, it may have been served, and no node can tell. Then the
+// answer is an error, and renumber returns true.
 func (b *blocked) renumber(boot uint64) bool {
 	b.router.renew(b.index, b.numbers, boot)
 	if b.asked > 1 {
@@ -215,8 +219,9 @@ func refusesWait(err error) bool {
 	return refusesForGood(err) || errors.Is(err, cluster.ErrOverloaded)
 }
 
-// end ends a wait whose time is over, or whose client was unblocked or has gone. late allows some overtime for it.
-// end returns false if the client has certainly got nothing.
+// end ends a wait whose time is over, or whose client was unblocked or has gone. late is
+// the context of the extra time for that. end returns false if the client has certainly
+// got nothing.
 func (b *blocked) end(late context.Context, gone bool) bool {
 	if gone && !b.doubts.any() {
 		return false
@@ -240,7 +245,7 @@ func (b *blocked) end(late context.Context, gone bool) bool {
 	return true
 }
 
-// ask sends the wait to the leader and waits for its answer, or until another
+// ask sends the wait to the leader. It returns when the leader answers or when another
 // node leads.
 func (b *blocked) ask(ctx context.Context) shard.Result {
 	leader := b.router.Leader(b.index)
@@ -269,10 +274,10 @@ func (b *blocked) ask(ctx context.Context) shard.Result {
 	return b.await(ctx, leader, told)
 }
 
-// doubts are about requests of which it is not known whether they have had, or will have,
-// the wait served. A request whose answer is not waited for any more may be answered yet.
+// doubts counts the requests that may have had the wait served, or may still have it
+// served. A request can be answered after the router has stopped waiting for it.
 type doubts struct {
-	mu sync.Mutex
+	mu sync.Mutex // guards open, doubt
 	// open is how many requests have no answer; doubt: one was answered so that the
 	// client may be served on and on.
 	open  int
@@ -299,7 +304,7 @@ func (d *doubts) answered(err error) {
 	case err == nil, errors.Is(err, shard.ErrLeft):
 		d.doubt = false
 	case errors.Is(err, cluster.ErrNotLeader), refusesWait(err):
-		// The leader has not taken it in.
+		// The leader has not accepted the wait.
 	default:
 		d.doubt = true
 	}
@@ -317,8 +322,9 @@ func (b *blocked) await(ctx context.Context, leader shard.Leader, told <-chan sh
 		case <-ctx.Done():
 			return shard.Result{Err: ctx.Err()}
 		case <-timer.C:
-			// A wait is long; whether its leader still leads has to be asked for where
-			// no replica here would hear of another.
+			// A wait is long. Without a replica of the shard this node does not learn of
+			// a new leader by itself, so it asks now and then whether this one still
+			// leads.
 			if now := time.Now(); !leader.Self && now.After(doubt) {
 				b.router.ways.doubt(b.index, leader.Addr)
 				if b.router.cfg.Replica(b.index) == nil {
@@ -336,7 +342,8 @@ func (b *blocked) await(ctx context.Context, leader shard.Leader, told <-chan sh
 	}
 }
 
-// inDoubt is the error of a command that may have been served. It waits for the leader to say what is in the way.
+// inDoubt is the error of a command that may have been served. It waits for the leader to
+// say what holds the command up.
 func (b *blocked) inDoubt() error {
 	told := make(chan *cluster.BusyError, 1)
 	b.router.inTheWay(b.index, []*cluster.Call{b.call}, func(busy *cluster.BusyError) { told <- busy })

@@ -15,11 +15,11 @@ import (
 	"lockstep/fsm"
 )
 
-// Blocking commands that only read (XREAD). Their leader tells when it is worth trying,
-// and the gateway reads, as it reads anything.
+// Blocking commands that only read (XREAD). The leader says when a try is worthwhile, and
+// the gateway then makes an ordinary read.
 
-// read makes an attempt. It returns false if there was nothing, or no leader. atOnce
-// tells that a key was there already as the client came.
+// read makes an attempt. It returns false if the attempt found nothing, or no leader.
+// atOnce is true if a key existed already when the client came.
 func (b *blocked) read(ctx context.Context, atOnce bool) bool {
 	attempt := *b.call
 	if len(attempt.Slots) == 1 {
@@ -30,9 +30,9 @@ func (b *blocked) read(ctx context.Context, atOnce bool) bool {
 	case errors.Is(attempt.Err, cluster.ErrNoLeader):
 		return false
 	case attempt.Err == nil && reply.IsNull(attempt.Reply),
-		// A key of another kind is an error to a newcomer, and nothing to a client that
-		// waits for a stream; unless a stream is there, too. Then another of the
-		// command's keys is the wrong one, and that is the answer.
+		// For a new client a key of another kind is an error. A client that waits for a
+		// stream ignores such a key, unless one of the command's keys is a stream: then
+		// another key has the wrong kind, and the error is the answer.
 		bytes.HasPrefix(attempt.Reply, wrongType) && !atOnce && !b.isThere(ctx):
 		b.wait.Tried, b.unserved = true, true
 		return false
@@ -41,8 +41,8 @@ func (b *blocked) read(ctx context.Context, atOnce bool) bool {
 	return true
 }
 
-// endRead ends a wait that only reads. It reads once more: that nothing has come is true
-// only by a leader that proves that it leads.
+// endRead ends a wait that only reads. It reads once more, because only a leader that
+// proves its lead can say that nothing has come.
 func (b *blocked) endRead(late context.Context, gone bool) bool {
 	b.leave()
 	b.unserved = false
@@ -56,10 +56,10 @@ func (b *blocked) endRead(late context.Context, gone bool) bool {
 	return true
 }
 
-// typesAtOnce is how many keys' types are asked for together.
+// typesAtOnce is how many keys the router asks the type of in one round.
 const typesAtOnce = 256
 
-// isThere reports whether one of the keys has a stream.
+// isThere reports whether one of the keys is a stream.
 func (b *blocked) isThere(ctx context.Context) bool {
 	op := &b.call.Txn.Ops[0]
 	spec, _ := commands.Lookup(op.Args)
@@ -81,8 +81,8 @@ func (b *blocked) isThere(ctx context.Context) bool {
 
 var wrongType = []byte("-WRONGTYPE ")
 
-// leave takes the wait back from the leader that knows of it, and does not wait for
-// that.
+// leave tells the leader that was asked last to drop the wait. It does not wait for the
+// answer.
 func (b *blocked) leave() {
 	switch {
 	case b.self:

@@ -9,20 +9,21 @@ import (
 	"lockstep/fsm"
 )
 
-// KindBusy asks a shard's leader what is in the way of a command: shard u32, then its hash slots,
-// u16 each, none for one that locks everything. Answer: nothing, or see appendBusy.
+// KindBusy asks a shard's leader what holds a command up: shard u32, then the hash slots
+// of the command, u16 each; no slots mean a command that locks everything. The answer is
+// empty, or see appendBusy.
 const KindBusy uint8 = 10
 
 const (
-	// busyPatience is how long a leader may take to say what is in the way. It is short, for
-	// the time of the client that will get the answer is over already.
+	// busyPatience is how long a leader may take to say what holds a command up. It is
+	// short, because the time of the client that gets the answer is already over.
 	busyPatience = 250 * time.Millisecond
-	// busySlotsMax is how many hash slots it is asked about.
+	// busySlotsMax is the most hash slots in one such question.
 	busySlotsMax = 64
 )
 
-// inTheWay asks the leader what is in the way of calls. told is called once, soon; with nil if nothing is, or if the
-// leader does not say.
+// inTheWay asks the leader what holds calls up. It calls told once, soon. The argument is
+// nil if nothing holds them up or the leader does not say.
 func (r *Router) inTheWay(index int, calls []*cluster.Call, told func(*cluster.BusyError)) {
 	leader, slots := r.Leader(index), slotsOf(calls)
 	switch replica := r.cfg.Replica(index); {
@@ -35,7 +36,8 @@ func (r *Router) inTheWay(index int, calls []*cluster.Call, told func(*cluster.B
 	}
 }
 
-// doubtful is the error of calls that may be in the log and have waited for so long; busy is what is in their way.
+// doubtful is the error of calls that may be in the log and have waited for so long. busy
+// says what holds them up.
 func doubtful(busy *cluster.BusyError, waited time.Duration) error {
 	if busy == nil {
 		return cluster.ErrUnknown
@@ -44,7 +46,8 @@ func doubtful(busy *cluster.BusyError, waited time.Duration) error {
 	return busy
 }
 
-// unread is the error of reads that the leader has not answered in time; busy is what is in their way.
+// unread is the error of reads that the leader has not answered in time. busy says what
+// holds them up.
 func unread(busy *cluster.BusyError, waited time.Duration) error {
 	if busy == nil {
 		return cluster.ErrNoAnswer
@@ -53,7 +56,8 @@ func unread(busy *cluster.BusyError, waited time.Duration) error {
 	return busy
 }
 
-// explain ends a write that may be in the log. Its calls are told what is in the way, if the leader can tell.
+// explain ends a write that may be in the log. The error of its calls says what holds
+// them up, if the leader knows.
 func (s *sending) explain() {
 	s.router.inTheWay(s.index, s.calls, func(busy *cluster.BusyError) {
 		defer s.guard()
@@ -61,7 +65,8 @@ func (s *sending) explain() {
 	})
 }
 
-// explainRead ends reads that have no answer. Their calls are told what is in the way, if the leader can tell.
+// explainRead ends reads that have no answer. The error of their calls says what holds
+// them up, if the leader knows.
 func (s *sending) explainRead() {
 	s.router.inTheWay(s.index, s.calls, func(busy *cluster.BusyError) {
 		defer s.guard()
@@ -69,7 +74,7 @@ func (s *sending) explainRead() {
 	})
 }
 
-// askBusy asks the leader at addr what is in the way. told is called once, soon.
+// askBusy asks the leader at addr what holds a command up. It calls told once, soon.
 func (r *Router) askBusy(addr string, index int, slots []uint16, told func(*cluster.BusyError)) {
 	payload := binary.LittleEndian.AppendUint32(nil, uint32(index))
 	for _, slot := range slots {
@@ -102,7 +107,8 @@ func (r *Router) ServeBusy(payload []byte, reply func([]byte)) {
 	reply(appendBusy(nil, busy))
 }
 
-// slotsOf are the hash slots of calls, none where one of them may lock everything.
+// slotsOf are the hash slots of calls. It returns none if one of the calls may lock
+// everything.
 func slotsOf(calls []*cluster.Call) (slots []uint16) {
 	for _, c := range calls {
 		if locksMore(&c.Txn) {
@@ -124,8 +130,9 @@ func locksMore(t *fsm.Txn) bool {
 	return false
 }
 
-// appendBusy encodes what is in the way: shard uv, for how long it runs uv, for how long the call
-// waited uv, both in milliseconds, node and what runs, each behind its length uv.
+// appendBusy encodes a BusyError: the shard uv; how long the command in front has run and
+// how long the call has waited, both uv in milliseconds; the node and the command in
+// front, each behind its length uv.
 func appendBusy(dst []byte, e *cluster.BusyError) []byte {
 	dst = binary.AppendUvarint(dst, uint64(e.Shard))
 	dst = binary.AppendUvarint(dst, uint64(max(e.Ran.Milliseconds(), 0)))
@@ -136,7 +143,7 @@ func appendBusy(dst []byte, e *cluster.BusyError) []byte {
 	return dst
 }
 
-// busyMsMax bounds the times that a peer tells, and busyTextMax its words.
+// busyMsMax bounds the times in a peer's answer, and busyTextMax its texts.
 const (
 	busyMsMax   = 1 << 40
 	busyTextMax = 1 << 10

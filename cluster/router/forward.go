@@ -15,58 +15,62 @@ import (
 
 // Kinds of requests between nodes.
 const (
-	// KindPropose: shard u32, patience uv, bundle. Answer: see appendResult. againBit is set in
-	// the shard's number for a bundle that may be in the log already. Patience is for how many
-	// milliseconds the gateway still waits: what cannot be done by then is answered before.
+	// KindPropose: shard u32, patience uv, bundle. Answer: see appendResult. againBit is
+	// set in the shard's number if the bundle may be in the log already. The patience is
+	// how many milliseconds the gateway still waits. What cannot be done by then is
+	// answered earlier.
 	KindPropose uint8 = 1
-	// KindRead: shard u32, patience uv, index that must have been applied uv, bundle without
-	// identity. The same answer.
+	// KindRead: shard u32, patience uv, the index that must have been applied uv, a
+	// bundle without identity. The answer is the same.
 	KindRead uint8 = 2
-	// KindStale is KindRead for any replica: what it answers may be old, but no
-	// older than the index.
+	// KindStale is KindRead for any replica. Its answer may be old, but not older than
+	// the index.
 	KindStale uint8 = 6
-	// KindIndex: shard u32. The same answer, with one reply: the index, uv.
+	// KindIndex: shard u32. The answer is the same, with one reply: the index, uv.
 	KindIndex uint8 = 7
 )
 
-// request is a bundle on its way: encoded to be proposed, or txns to be read.
+// request is a bundle to be proposed, which is encoded, or txns to be read.
 type request struct {
 	index int
 	kind  uint8
-	// again: the bundle was proposed before, and may be in the log.
+	// again is true if the bundle was proposed before and may be in the log.
 	again  bool
 	bundle []byte
 	txns   []fsm.Txn
 	n      int
-	// atLeast is the index up to which this node has begun to run the log, or has
-	// heard of changes, when the read was asked for: the leader may be behind it,
-	// and must not answer from before what clients of this node have heard of.
+	// atLeast is the index up to which this node had begun to run the log, or had
+	// received changes, when the read was asked for. The leader may be behind it, and
+	// must not answer from a state older than the one that clients of this node have
+	// seen.
 	atLeast uint64
-	// deadline is when the gateway waits no longer.
+	// deadline is when the gateway stops waiting.
 	deadline time.Time
 }
 
-// offer is the bundle as this node's own replica takes it.
+// offer is the bundle in the form that this node's own replica accepts.
 func (req *request) offer() shard.Offer {
 	return shard.Offer{Bundle: req.bundle, Txns: req.txns, Again: req.again, Until: req.deadline}
 }
 
 const (
-	// onTheWay is how much earlier than the gateway's deadline the leader's is, so that its
-	// answer comes in time; of a short time it is that part.
+	// onTheWay is how much earlier than the gateway's deadline the leader's deadline is,
+	// so that the leader's answer arrives in time. If the time left is short, the
+	// difference is one part in onTheWayShare of it.
 	onTheWay      = 250 * time.Millisecond
 	onTheWayShare = 4
-	// patienceMax bounds what a peer asks for.
+	// patienceMax bounds the patience that a peer may ask for.
 	patienceMax = time.Hour
 )
 
-// patienceMs is for how long the leader may take for a request.
+// patienceMs is how long the leader may take for a request.
 func (req *request) patienceMs() uint64 {
 	left := max(time.Until(req.deadline), 0)
 	return uint64((left - min(onTheWay, left/onTheWayShare)).Milliseconds())
 }
 
-// until reads the patience at the head of a request: when its gateway waits no longer.
+// until reads the patience at the head of a request, and returns when the gateway stops
+// waiting.
 func until(body []byte) (deadline time.Time, rest []byte, ok bool) {
 	ms, width := binary.Uvarint(body)
 	if width <= 0 {
@@ -77,15 +81,16 @@ func until(body []byte) (deadline time.Time, rest []byte, ok bool) {
 
 const againBit = 1 << 31
 
-// hopBytesMax is the longest request or answer that goes to another node, with room for
-// what stands around it.
+// hopBytesMax is the longest request or answer that goes to another node. It leaves room
+// for the frame around it.
 const hopBytesMax = transport.FrameBytesMax - 1<<10
 
-// forward sends a request, encoded as payload, to the node at addr: a leader by the way that is open
-// now, which is returned, and a replica directly. answer is called once, from any goroutine.
+// forward sends a request, encoded as payload, to the node at addr. A request to a leader
+// goes by the way that is open now, and via says which that is; a request to a replica
+// goes directly. answer is called once, from any goroutine.
 func (r *Router) forward(addr string, req *request, payload []byte, answer func(shard.Result)) (via string) {
 	if len(payload) > r.hopMax {
-		// To ask again, as after other requests that were not sent, would be in vain.
+		// A retry, as after other requests that were not sent, would be in vain.
 		answer(shard.Result{Err: cluster.ErrTooLarge})
 		return ""
 	}
@@ -99,7 +104,7 @@ func (r *Router) forward(addr string, req *request, payload []byte, answer func(
 	return r.ways.send(req.index, addr, req.kind, payload, taken)
 }
 
-// encode is the request as it travels.
+// encode returns the bytes of the request as sent to another node.
 func (req *request) encode() []byte {
 	index := uint32(req.index)
 	if req.again {
@@ -119,7 +124,7 @@ func (req *request) encode() []byte {
 	return payload
 }
 
-// resultOf is what an answer to a request says, or that there is none; see decodeResult.
+// resultOf decodes the answer to a request, or turns err into a result; see decodeResult.
 func resultOf(reply []byte, err error, n int, fewer bool) shard.Result {
 	switch {
 	case errors.Is(err, transport.ErrNotSent):
@@ -133,8 +138,8 @@ func resultOf(reply []byte, err error, n int, fewer bool) shard.Result {
 // ServePropose handles a KindPropose request of a node, by its incarnation. It must be
 // called in the order requests arrive, and does not block.
 //
-// A node proposes in its own name alone, and with numbers that a gateway gives out: what
-// is in the log counts as said by the gateway that it names.
+// A node may propose in its own name only, and only with numbers that a gateway gives
+// out: a bundle in the log counts as sent by the gateway that it names.
 func (r *Router) ServePropose(from uint64, payload []byte, reply func([]byte)) {
 	replica, body := r.local(payload)
 	if replica == nil {
@@ -147,7 +152,12 @@ func (r *Router) ServePropose(from uint64, payload []byte, reply func([]byte)) {
 		reply(appendResult(nil, shard.Result{Err: cluster.ErrTooLarge}))
 		return
 	}
-	if b.Origin.Node != from || from == 0 || !b.NumbersFit() {
+	if from == 0 {
+		// This node has just been started, and has not learned yet who the gateway is.
+		reply(NotReady())
+		return
+	}
+	if b.Origin.Node != from || !b.NumbersFit() {
 		r.Counters.Refused.Add(1)
 		reply(appendResult(nil, shard.Result{Err: cluster.ErrNotKnown}))
 		return
@@ -171,8 +181,8 @@ func (r *Router) ServeRead(ctx context.Context, payload []byte, reply func([]byt
 	})
 }
 
-// ServeStale handles a KindStale request; it may block. A replica that is still
-// catching up for the first time does not answer: it is not old, but nothing.
+// ServeStale handles a KindStale request; it may block. A replica that is still catching
+// up for the first time does not answer, because it has no complete state at all.
 func (r *Router) ServeStale(ctx context.Context, payload []byte, reply func([]byte)) {
 	r.serveRead(payload, reply, func(replica Shard, _ time.Time, txns []fsm.Txn, atLeast uint64) ([]shard.Reply, error) {
 		if !replica.Votes() {
@@ -207,12 +217,12 @@ func (r *Router) serveRead(payload []byte, reply func([]byte), read func(Shard, 
 	reply(appendResult(nil, shard.Result{Err: err, Replies: fitting(replies, r.hopMax)}))
 }
 
-// errTooFar is the reply to a read whose reply is longer than an answer may be. The
-// gateway would take an answer that does not come for a lost one, and ask again.
+// errTooFar is the reply to a read whose reply is longer than an answer may be. Without
+// an answer the gateway would count the request as lost, and ask again.
 var errTooFar = []byte("-ERR the reply is longer than what goes from one node to another (96 MB): ask the node that leads the slot\r\n")
 
-// fitting are the replies at the front that one answer of at most so many bytes takes; the
-// others are left for later.
+// fitting returns the replies at the front that fit in one answer of at most so many
+// bytes. The gateway asks for the others later.
 func fitting(replies []shard.Reply, most int) []shard.Reply {
 	size := 0
 	for i := range replies {
@@ -227,9 +237,9 @@ func fitting(replies []shard.Reply, most int) []shard.Reply {
 	return replies
 }
 
-// loseLong takes back those of the longer replies to writes that find no room in one
-// answer of at most so many bytes. What was done cannot be left for later, and without an
-// answer all of the bundle's replies would be lost.
+// loseLong drops the longer replies to writes that do not fit in one answer of at most so
+// many bytes. Writes that have run cannot be left for later, and without an answer all
+// replies of the bundle would be lost.
 func loseLong(replies []shard.Reply, most int) []shard.Reply {
 	size := len(replies) * replyHeadBytes
 	for i := range replies {
@@ -270,7 +280,7 @@ func (r *Router) shardNumber(payload []byte) (index int, body []byte, ok bool) {
 // NotReady is the answer of a node that has not opened its replicas yet.
 func NotReady() []byte { return appendResult(nil, shard.Result{Err: cluster.ErrNotLeader}) }
 
-// wireErrors are the errors that travel, by number; 0 is none.
+// wireErrors are the errors that have a number on the wire. 0 is no error.
 var wireErrors = []error{
 	nil, cluster.ErrUnknown, cluster.ErrNotLeader, cluster.ErrOverloaded,
 	cluster.ErrTooLarge, cluster.ErrShuttingDown, cluster.ErrNoLeader, shard.ErrRenew, shard.ErrAtOnce,
@@ -278,7 +288,7 @@ var wireErrors = []error{
 	cluster.ErrBusy, cluster.ErrOverworked, cluster.ErrTakenBack, cluster.ErrKilled,
 }
 
-// wireError is an error's number; what has none is ErrUnknown.
+// wireError is the number of an error. An error without a number is sent as ErrUnknown.
 func wireError(err error) byte {
 	if err == nil {
 		return 0
@@ -291,11 +301,11 @@ func wireError(err error) byte {
 	return 1
 }
 
-// replyHeadBytes is what stands before a reply in a result, at most.
+// replyHeadBytes is the most bytes in front of a reply in a result.
 const replyHeadBytes = 6
 
-// appendResult encodes a result: error u8; per reply outcome u8, length uv,
-// bytes. Behind ErrBusy stands what is in the way.
+// appendResult encodes a result: error u8; per reply outcome u8, length uv, bytes. Behind
+// ErrBusy follows what appendBusy writes.
 func appendResult(dst []byte, res shard.Result) []byte {
 	if res.Err != nil {
 		dst = append(dst, wireError(res.Err))
@@ -321,8 +331,8 @@ func appendResult(dst []byte, res shard.Result) []byte {
 	return dst
 }
 
-// decodeResult reads what appendResult wrote, of n replies, or with fewer of one
-// to n. The replies point into data.
+// decodeResult reads the output of appendResult, with n replies, or with one to n if
+// fewer is true. The replies point into data.
 func decodeResult(data []byte, n int, fewer bool) shard.Result {
 	broken := shard.Result{Err: fmt.Errorf("%w: a peer's answer makes no sense", cluster.ErrUnknown)}
 	if len(data) == 0 || int(data[0]) >= len(wireErrors) {

@@ -8,36 +8,37 @@ import (
 	"time"
 
 	"lockstep/cluster"
-	"lockstep/cluster/caught"
 	"lockstep/cluster/raftio"
 	"lockstep/cluster/shard"
+	"lockstep/ground/caught"
 )
 
 // How fresh this node's own replicas are.
 //
-// No clock of another node says how old a replica is, nor when a message came:
-// a paused process finds old ones waiting. So the replica asks: the leader names
-// an index that holds all that was acknowledged before the question (ReadIndex),
-// and when the replica has taken that index up, it is no older than the
-// question, by this node's own clock. One such question at a time is under way
-// for a shard, and only while there are readers who want a bound.
+// The clock of another node cannot say how old a replica is, and neither can the time at
+// which a message arrives: a paused process finds old messages waiting. So the replica
+// asks the leader for an index that covers everything that was acknowledged before the
+// question (ReadIndex). When the replica has applied that index, it is no older than the
+// question, by this node's own clock. At most one such question per shard is under way,
+// and only while readers want a bound.
 
-// age is when this node's replica of a shard was last known to be the leader's
-// equal.
+// age records when this node's replica of a shard was last known to be as new as the
+// leader.
 type age struct {
-	mu sync.Mutex
+	mu sync.Mutex // guards what follows
 	// equal is when that was, by raftio.Now: a replica grows old while its machine is
 	// suspended, too. It is 0 if it never was.
 	equal time.Duration
-	// of is the replica that equal is said of. One that came in its place is as old
-	// as it says itself.
+	// of is the replica that equal belongs to. A replica that came in its place starts
+	// with an age of its own.
 	of Shard
 	// asking is true if a question is under way.
 	asking bool
 }
 
-// Left says that this node's replica of a shard has gone, when Replica tells it no
-// more. Nothing is kept of it: it has all the shard's keys.
+// Left records that this node's replica of a shard has gone, when Replica does not return
+// it any more. The router then drops its reference, because the replica holds all the
+// shard's keys.
 func (r *Router) Left(index int) {
 	a := &r.ages[index]
 	a.mu.Lock()
@@ -45,7 +46,7 @@ func (r *Router) Left(index int) {
 	a.of, a.equal = nil, 0
 }
 
-// probeMax bounds one question, the replica's catching up included.
+// probeMax bounds one question, including the time for the replica to catch up.
 const probeMax = time.Second
 
 // freshEnough reports whether a read may run on this node's own replica.
@@ -60,7 +61,7 @@ func (r *Router) freshEnough(ctx context.Context, index int, replica Shard, want
 		return true
 	}
 	if replica.Leader().Self {
-		// The way through the read gate costs as little.
+		// Going through the read gate costs as little.
 		return false
 	}
 	a := &r.ages[index]
@@ -80,7 +81,7 @@ func (r *Router) freshEnough(ctx context.Context, index int, replica Shard, want
 	return !old(want.MaxAge)
 }
 
-// probe asks the leader, and notes how fresh the replica is then.
+// probe asks the leader, and records how fresh the replica is when it has caught up.
 func (r *Router) probe(index int, replica Shard) {
 	asked, deadline := raftio.Now(), time.Now().Add(probeMax)
 	ctx, cancel := context.WithDeadline(context.Background(), deadline)
@@ -98,8 +99,8 @@ func (r *Router) probe(index int, replica Shard) {
 	}
 }
 
-// Indexes asks the leaders of shards for log indexes that hold all that was
-// acknowledged before the call, and all that this node's own replicas have run.
+// Indexes asks the leaders of shards for log indexes. Each covers everything that was
+// acknowledged before the call, and everything that this node's own replicas have run.
 func (r *Router) Indexes(ctx context.Context, shards []int) ([]uint64, error) {
 	deadline := time.Now().Add(time.Duration(r.cfg.TimeoutMs()) * time.Millisecond)
 	indexes, errs := make([]uint64, len(shards)), make([]error, len(shards))
@@ -111,8 +112,8 @@ func (r *Router) Indexes(ctx context.Context, shards []int) ([]uint64, error) {
 	return indexes, errors.Join(errs...)
 }
 
-// indexKnown is an index of a shard's leader that holds what this node knows of, too: a
-// follower can run an entry before its leader does, and be read.
+// indexKnown is an index from a shard's leader that also covers what this node knows: a
+// follower can run an entry, and be read, before its leader runs it.
 func (r *Router) indexKnown(ctx context.Context, deadline time.Time, index int) (uint64, error) {
 	known := r.known(index)
 	for try := 0; ; try++ {
@@ -126,8 +127,8 @@ func (r *Router) indexKnown(ctx context.Context, deadline time.Time, index int) 
 	}
 }
 
-// leaderIndex asks a shard's leader for a log index that holds all that was acknowledged before the
-// call, and waits for the answer.
+// leaderIndex asks a shard's leader for a log index that covers everything that was
+// acknowledged before the call, and waits for the answer.
 func (r *Router) leaderIndex(at route) (uint64, error) {
 	answered := make(chan struct{})
 	s := r.newSending(at, KindIndex, nil, func(bool) { close(answered) })
@@ -137,9 +138,9 @@ func (r *Router) leaderIndex(at route) (uint64, error) {
 	return s.found, s.last
 }
 
-// Await waits until this node's own replicas have taken the indexes up; false:
-// not all of them have by the time ctx ends. Where this node has no replica
-// there is nothing to wait for, for reads go to the leader.
+// Await waits until this node's own replicas have applied the indexes. It returns false
+// if one of them has not by the time ctx ends. For a shard without a replica here there
+// is nothing to wait for, because its reads go to the leader.
 func (r *Router) Await(ctx context.Context, floors map[int]uint64) bool {
 	for index, floor := range floors {
 		if replica := r.cfg.Replica(index); replica != nil && replica.WaitTaken(ctx, floor) != nil {

@@ -16,10 +16,10 @@ import (
 	"time"
 
 	"lockstep/cluster"
-	"lockstep/cluster/caught"
 	"lockstep/cluster/shard"
 	"lockstep/cluster/transport"
 	"lockstep/fsm"
+	"lockstep/ground/caught"
 )
 
 // begun has calls answered as a client in a loop does. wait returns when they are.

@@ -9,16 +9,18 @@ import (
 	"lockstep/fsm"
 )
 
-// KindTakeBack asks a shard's leader to take a bundle back that waits before the log: shard u32,
-// then the first bytes of the bundle, which are its identity. Answer: one byte, 0.
+// KindTakeBack asks a shard's leader to drop a bundle that waits in front of the log:
+// shard u32, then the first bytes of the bundle, which are its identity. Answer: one
+// byte, 0.
 const KindTakeBack uint8 = 9
 
 const (
-	// goneAfter is how old a call must be before the router checks whether its client has gone:
-	// a client that sends commands and closes the connection at once wants them to run.
+	// goneAfter is how old a call must be before the router checks whether its client has
+	// gone: a client that sends commands and closes the connection at once wants them to
+	// run.
 	goneAfter = 200 * time.Millisecond
-	// goneEvery is the time between two such checks, and bundleHeadMax the greatest length of a
-	// bundle's identity.
+	// goneEvery is the time between two such checks, and bundleHeadMax the greatest
+	// length of a bundle's identity.
 	goneEvery     = 200 * time.Millisecond
 	bundleHeadMax = 8 + 8 + 4 + binary.MaxVarintLen64
 )
@@ -33,13 +35,13 @@ func leaverOf(calls []*cluster.Call) cluster.Leaver {
 	return nil
 }
 
-// elapsed is for how long calls have been under way that have this deadline.
+// elapsed is how long calls with this deadline have been under way.
 func (r *Router) elapsed(deadline time.Time) time.Duration {
 	return time.Duration(r.cfg.TimeoutMs())*time.Millisecond - time.Until(deadline)
 }
 
-// clientGone reports whether the client has gone that made a bundle which may take long. It looks
-// now and then.
+// clientGone reports whether the client of a bundle that may take long has gone. It
+// checks only now and then.
 func (s *sending) clientGone() bool {
 	if s.client == nil || s.router.elapsed(s.deadline) < goneAfter || time.Since(s.lookedAt) < goneEvery {
 		return false
@@ -48,8 +50,9 @@ func (s *sending) clientGone() bool {
 	return s.client.Gone()
 }
 
-// takeBack has the leader take a bundle back whose client has gone, if it still waits before the
-// log. What became of it is the answer that is waited for already.
+// takeBack asks the leader to drop a bundle whose client has gone, if the bundle still
+// waits in front of the log. The answer to the bundle itself, which is awaited already,
+// says what became of it.
 func (s *sending) takeBack(leader shard.Leader) {
 	r := s.router
 	if leader.Self {
@@ -63,7 +66,7 @@ func (s *sending) takeBack(leader shard.Leader) {
 	r.ways.send(s.index, leader.Addr, KindTakeBack, payload, func([]byte, error) {})
 }
 
-// takeBack takes a bundle of a node's back, by what its bytes begin with.
+// takeBack drops a bundle of a node. bundle begins with the identity.
 func takeBack(replica Shard, node uint64, bundle []byte) {
 	if id, ok := fsm.BundleID(bundle); ok && id.Node == node {
 		replica.TakeBack(id)

@@ -229,16 +229,17 @@ func TestANodeSpeaksForItselfAlone(t *testing.T) {
 	for name, c := range map[string]struct {
 		from uint64
 		b    fsm.Bundle
+		want error
 	}{
-		"another node's":      {8, fsm.Bundle{Origin: own}},
-		"nobody's":            {0, fsm.Bundle{}},
-		"a leader's own":      {7, fsm.Bundle{}},
-		"a lane out of range": {7, fsm.Bundle{Origin: fsm.Origin{Node: 7, Boot: 1, Lane: fsm.Lanes}}},
-		"numbers to come":     {7, fsm.Bundle{Origin: own, AckedBelow: 1}},
-		"beyond the window":   {7, fsm.Bundle{Origin: own, FirstSeq: fsm.LaneWindow}},
+		"another node's":      {8, fsm.Bundle{Origin: own}, cluster.ErrNotKnown},
+		"nobody's":            {0, fsm.Bundle{}, cluster.ErrNotLeader},
+		"a leader's own":      {7, fsm.Bundle{}, cluster.ErrNotKnown},
+		"a lane out of range": {7, fsm.Bundle{Origin: fsm.Origin{Node: 7, Boot: 1, Lane: fsm.Lanes}}, cluster.ErrNotKnown},
+		"numbers to come":     {7, fsm.Bundle{Origin: own, AckedBelow: 1}, cluster.ErrNotKnown},
+		"beyond the window":   {7, fsm.Bundle{Origin: own, FirstSeq: fsm.LaneWindow}, cluster.ErrNotKnown},
 	} {
-		if err := propose(c.from, c.b); !errors.Is(err, cluster.ErrNotKnown) {
-			t.Errorf("%s: %v", name, err)
+		if err := propose(c.from, c.b); !errors.Is(err, c.want) {
+			t.Errorf("%s: %v, want %v", name, err, c.want)
 		}
 	}
 	if err := propose(7, fsm.Bundle{Origin: own}); err != nil {
@@ -255,7 +256,7 @@ func TestANodeSpeaksForItselfAlone(t *testing.T) {
 			}
 		}
 	}
-	if n := r.Counters.Refused.Load(); n != 8 {
+	if n := r.Counters.Refused.Load(); n != 7 {
 		t.Errorf("%d requests are counted as refused", n)
 	}
 }

@@ -9,22 +9,23 @@ import (
 	"lockstep/fsm"
 )
 
-// identities are what this gateway's bundles to one shard are numbered by. Where the shard
-// knows numbers that the gateway never gave out, because somebody else spoke in its name,
-// it takes the gateway's own for given up, and would for ever. So the gateway begins anew
-// then, with a boot number behind the one that the shard knows.
+// identities are the identities from which this gateway numbers its bundles to one shard.
+// If another node used this gateway's name, the shard knows numbers that the gateway
+// never gave out, and counts the gateway's own numbers as given up, for ever. The gateway
+// then starts again, with a boot number greater than the one that the shard knows.
 type identities struct {
 	now atomic.Pointer[lanes]
-	// mu lets one bundle at a time begin anew; renewed is when one did last.
+	// mu lets one bundle at a time take a new boot number. renewed is when one did last.
 	mu      sync.Mutex
 	renewed time.Time
 }
 
-// renewEvery is the least time between two beginnings.
+// renewEvery is the least time between two new boot numbers.
 const renewEvery = time.Second
 
-// renew begins anew behind a boot number, unless another bundle has since these lanes were
-// used, or somebody did a moment ago.
+// renew takes a boot number greater than behind. It does nothing if another bundle has
+// done so since these lanes were used, or if the last new number is less than renewEvery
+// old.
 func (r *Router) renew(index int, poisoned *lanes, behind uint64) {
 	if r.cfg.Reboot == nil {
 		return
@@ -37,15 +38,15 @@ func (r *Router) renew(index int, poisoned *lanes, behind uint64) {
 	}
 	boot, err := r.cfg.Reboot(index, behind)
 	if err != nil {
-		return // Reboot says so; the next bundle tries again
+		return // Reboot logs the error; the next bundle tries again
 	}
 	id.renewed = time.Now()
 	id.now.Store(&lanes{node: r.cfg.Node, boot: boot})
 	r.Counters.Renewed.Add(1)
 }
 
-// staleOf counts the replies of txns that the shard took for given up, and tells the
-// greatest boot number that it knows of this gateway.
+// staleOf counts the replies of txns that the shard took for given up. boot is the
+// greatest boot number that the shard knows of this gateway.
 func staleOf(replies []shard.Reply) (n int, boot uint64) {
 	for i := range replies {
 		if replies[i].Outcome == fsm.OutcomeStale {
@@ -65,21 +66,20 @@ type lanes struct {
 
 // lane is one row of sequence numbers.
 type lane struct {
-	mu   sync.Mutex
+	mu   sync.Mutex // guards next, open
 	next uint64
 	// open holds the first numbers of bundles not yet answered, ascending.
 	open []uint64
 }
 
-// unanswered is a bundle that has been numbered and may be asked for again, until
-// close.
+// unanswered is a bundle that has a number and may be asked for again, until close.
 type unanswered struct {
 	lane  *lane
 	first uint64
 }
 
 // open numbers a bundle of n txns. It returns false if every lane is full of unanswered
-// ones.
+// bundles.
 func (l *lanes) open(b *fsm.Bundle) (unanswered, bool) {
 	n := uint64(len(b.Txns))
 	start := l.turn.Add(1)
@@ -93,7 +93,7 @@ func (l *lanes) open(b *fsm.Bundle) (unanswered, bool) {
 	return unanswered{}, false
 }
 
-// number is open, in one lane.
+// number is open for one lane.
 func (l *lane) number(b *fsm.Bundle, n uint64) (unanswered, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -111,9 +111,9 @@ func (l *lane) number(b *fsm.Bundle, n uint64) (unanswered, bool) {
 	return unanswered{l, first}, true
 }
 
-// close says that nobody will ask for the bundle again. To say so twice does no harm, nor
-// of a request without a number. Each number that is given out must come here: a lane
-// goes no further than LaneWindow beyond the oldest that has not.
+// close says that the bundle will not be asked for again. A second call does no harm, nor
+// does a call for a request without a number. Every number that was given out must be
+// closed: a lane does not go further than LaneWindow beyond its oldest open number.
 func (u unanswered) close() {
 	l := u.lane
 	if l == nil {

@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"lockstep/cluster"
-	"lockstep/cluster/caught"
 	"lockstep/fsm"
+	"lockstep/ground/caught"
 )
 
 // numbersOpen counts the numbers of a shard's bundles that were given out and not given

@@ -9,25 +9,26 @@ import (
 	"lockstep/cluster/shard"
 )
 
-// KindLeader asks a replica for the leader of its shard: shard u32. Answer: the answering node's
-// incarnation u64, term uv, length of the id uv, id, address; an empty id if it knows of
-// nobody.
+// KindLeader asks a replica for the leader of its shard: shard u32. Answer: the answering
+// node's incarnation u64, term uv, length of the id uv, id, address. The id is empty if
+// the replica knows of no leader.
 const KindLeader uint8 = 4
 
 const (
 	// askEvery is the least time between two rounds of questions about one shard.
 	askEvery = 20 * time.Millisecond
-	// askedMax bounds the questions about one shard that have no answer yet: a
-	// node that was stopped gives none for long.
+	// askedMax bounds the questions about one shard that have no answer yet. A node that
+	// was stopped leaves its questions open for a long time.
 	askedMax = 64
-	// doubtAfter is how long an attempt waits before the shard's replicas are
-	// asked whether another node leads by now, and again and again after as long.
+	// doubtAfter is how long an attempt waits before the router asks the shard's replicas
+	// whether another node leads by now. It asks again each time as long has passed.
 	doubtAfter = 250 * time.Millisecond
 )
 
-// leaders finds the leader of each shard: this node's replica tells, or what nodes
-// have told each other (package leaders), whichever is of the newer term. Where that
-// has turned out wrong, or says nothing, the replicas are asked.
+// leaders finds the leader of each shard. The leader comes from this node's replica or
+// from the messages in which nodes name leaders (package leaders), whichever has the
+// newer term. If neither names a leader, or the leader turned out to be wrong, the
+// replicas are asked.
 type leaders struct {
 	router *Router
 	rows   []leaderRow
@@ -40,9 +41,9 @@ type leaderRow struct {
 	open atomic.Int64
 }
 
-// Leader is the leader of a shard as far as this node knows; of an election in
-// progress, nobody. Where nobody is known, the replicas are asked, so that a
-// later call may tell.
+// Leader is the leader of a shard as far as this node knows. It names no node while an
+// election is in progress. If no leader is known, the replicas are asked, so that a later
+// call may return one.
 func (r *Router) Leader(index int) shard.Leader {
 	l := r.leaders.of(index)
 	if l.Addr == "" {
@@ -72,8 +73,8 @@ func (l *leaders) ask(index int) {
 	if now-last < int64(askEvery) || row.open.Load() >= askedMax || !row.asked.CompareAndSwap(last, now) {
 		return
 	}
-	// The term is read before the replicas are asked: a replica that led by then has reached
-	// that term when it answers.
+	// The term is read before the replicas are asked: a replica that led by then has
+	// reached that term when it answers.
 	claim := l.router.cfg.known(index)
 	payload := leaderQuestion(index)
 	addrs := l.router.cfg.Replicas(index)
@@ -83,7 +84,7 @@ func (l *leaders) ask(index int) {
 	shut := l.router.ways.shut(index)
 	for _, addr := range addrs {
 		if addr == shut {
-			continue // it is asked already, and would fill the room with open questions
+			continue // a question to it is open already; more would use up the room
 		}
 		row.open.Add(1)
 		l.router.cfg.Peers.Go(addr, KindLeader, payload, func(reply []byte, err error) {
@@ -95,8 +96,8 @@ func (l *leaders) ask(index int) {
 	}
 }
 
-// take takes over what a replica says of its leader. One that is claimed to have led in a
-// term which it has not reached shows that the claim is false.
+// take records what a replica says about its leader. If a node is claimed to have led in
+// a term that it has not reached, its answer shows that the claim is false.
 func (r *Router) take(index int, addr string, claim shard.Leader, reply []byte) {
 	c := &r.cfg
 	by, said, ok := decodeLeader(reply)
@@ -124,7 +125,8 @@ func (c *Config) known(index int) shard.Leader {
 	return c.Known(index)
 }
 
-// Doubt asks who leads a shard: what this node knows of it has not proved true.
+// Doubt asks the replicas who leads a shard: the leader that this node knows has turned
+// out to be wrong.
 func (r *Router) Doubt(index int) { r.leaders.ask(index) }
 
 // ServeLeader handles a KindLeader request. It does not block.

@@ -8,11 +8,12 @@ import (
 	"lockstep/cluster/shard"
 )
 
-// readBytesMax is the length of replies behind which calls are left for later.
+// readBytesMax is the length of replies after which the remaining calls are left for
+// later.
 const readBytesMax = 1 << 20
 
-// read sends reads to the leader, or has a replica answer them when they may be stale; true: they
-// are answered, or left for later.
+// read sends reads to the leader, or lets a replica answer them if they may be stale. It
+// returns true if they are answered or left for later.
 func (r *Router) read(at route, calls []*cluster.Call, done func(alone bool)) (answered bool) {
 	replica := r.cfg.Replica(at.index)
 	if !calls[0].Stale && replica != nil && r.leaders.of(at.index).Self {
@@ -34,8 +35,9 @@ func (r *Router) read(at route, calls []*cluster.Call, done func(alone bool)) (a
 	return false
 }
 
-// readNow answers those of the calls that this node, which leads, can answer without waiting. It
-// returns the others, or none where the replies are so large that they are left for later.
+// readNow answers the calls that this node, which leads, can answer without waiting. It
+// returns the others. It returns none if the replies are so large that the others are
+// left for later.
 func readNow(replica Shard, calls []*cluster.Call) []*cluster.Call {
 	txns := takeTxns(calls)
 	defer giveTxns(txns)
@@ -58,8 +60,8 @@ func readNow(replica Shard, calls []*cluster.Call) []*cluster.Call {
 func (s *sending) readHere(replica Shard, number int) {
 	defer s.caught(number)
 	var res shard.Result
-	// The deadline is that of an attempt: a leader cut off from the others must be given up for the
-	// next one.
+	// This is the deadline of one attempt: the router must stop waiting for a leader that
+	// is cut off from the others, and ask the next one.
 	if s.kind == KindIndex {
 		ctx, cancel := context.WithDeadline(s.ctx, s.deadline)
 		defer cancel()
@@ -71,7 +73,7 @@ func (s *sending) readHere(replica Shard, number int) {
 	s.answered(number, res, false)
 }
 
-// readOwn reads on this node's own replica, whoever leads.
+// readOwn reads on this node's own replica, whichever node leads.
 func (s *sending) readOwn(replica Shard) {
 	defer s.guard()
 	replies, err := replica.ReadOwn(s.ctx, s.txns, s.router.heard(s.index))
@@ -82,8 +84,8 @@ func (s *sending) readOwn(replica Shard) {
 	s.finish(replies, nil, true)
 }
 
-// askReplicas has a stale read answered by some other replica, or by the leader where it must be
-// fresh: of the other replicas nobody here knows how old they are.
+// askReplicas sends a stale read to some other replica. If the read must be fresh it goes
+// to the leader, because this node does not know how old the other replicas are.
 func (s *sending) askReplicas() {
 	r, want := s.router, s.calls[0].Fresh
 	if want == nil || want.MaxAge <= 0 && want.Floors[s.index] == 0 {
@@ -96,12 +98,12 @@ func (s *sending) askReplicas() {
 	s.attempt()
 }
 
-// completeReads gives reads what became of them.
+// completeReads gives reads their replies or their error.
 func (s *sending) completeReads(replies []shard.Reply, err error, alone bool) {
 	giveTxns(s.list)
 	switch {
 	case errors.Is(err, cluster.ErrMustLog):
-		// This node's programs are older than the leader's.
+		// This node runs an older release than the leader.
 		s.resend(s.calls, false, s.done)
 		return
 	case errors.Is(err, cluster.ErrUnknown), errors.Is(err, cluster.ErrNoAnswer):
@@ -115,8 +117,8 @@ func (s *sending) completeReads(replies []shard.Reply, err error, alone bool) {
 	s.complete(alone)
 }
 
-// known is the index up to which clients of this node may have been told of
-// changes, by its own replica or by others'.
+// known is the index up to which clients of this node may have seen changes, through its
+// own replica or through those of other nodes.
 func (r *Router) known(index int) uint64 {
 	known := r.heard(index)
 	if replica := r.cfg.Replica(index); replica != nil {
@@ -132,8 +134,9 @@ func (r *Router) heard(index int) uint64 {
 	return r.cfg.Heard(index)
 }
 
-// mayReadOwn tells whether a stale read may run on this node's own replica. One that is cut off from its
-// leader does not hear soon what clients have been told of by another node.
+// mayReadOwn reports whether a stale read may run on this node's own replica. A replica
+// that is cut off from its leader may be behind changes that clients have seen through
+// another node.
 func (r *Router) mayReadOwn(at route, replica Shard, want *cluster.Freshness) bool {
 	return replica != nil && replica.Votes() && (replica.Taken() >= r.heard(at.index) || r.ways.shut(at.index) == "") &&
 		r.freshEnough(at.ctx, at.index, replica, want)

@@ -12,18 +12,20 @@ import (
 	"lockstep/cluster/transport"
 )
 
-// Which way a request goes to the leader of its shard: directly, or, where this node is cut
-// off from the leader and another replica is not, through that one (relayserve.go).
+// This file decides by which way a request goes to the leader of its shard: directly, or,
+// if this node is cut off from the leader and another replica is not, through that
+// replica's node (relayserve.go).
 //
-// The direct way is the rule. A request goes through another node only when two things are
-// true. The direct way is shut: the connection is missing, or the leader has left a question
-// of this node open while nothing came over the connection. And the other node has said since
-// then that this leader leads. While the way is shut the leader is asked again and again; with
-// its first answer the direct way is open. Where no answer has come through other nodes for
-// detourMax, the direct way is tried first again.
+// Normally requests go directly. A request goes through another node only when two things
+// are true. The direct way is shut: the connection is missing, or the leader has left a
+// question of this node open while nothing came over the connection. And the other node
+// has since said that this leader leads. While the way is shut, the router keeps asking
+// the leader. The leader's first answer opens the direct way again. If no answer has come
+// through other nodes for detourMax, the direct way is tried first again.
 //
-// A request that was sent directly and has no answer is sent the other way, too: the first
-// answer counts. A bundle may so reach the leader twice; its identity makes it run once.
+// A request that was sent directly and has no answer is sent the other way, too, and the
+// first answer counts. So a bundle may reach the leader twice; its identity makes it run
+// once.
 
 const (
 	// silentAfter is how long a question to the leader may stay open before the direct way
@@ -34,13 +36,13 @@ const (
 	// detourMax is how long requests go through other nodes after the last answer that came
 	// that way.
 	detourMax = 5 * time.Second
-	// turnAfter is how long a request that went by two ways waits before it tries one more;
-	// it doubles with each.
+	// turnAfter is how long a request that went by two ways waits before it tries one
+	// more. The time doubles with each.
 	turnAfter = 2 * time.Second
-	// bytesPerMs is how fast a request is taken to be sent, at least: a long one is given
-	// that time before it is sent the other way, too.
+	// bytesPerMs is the slowest rate at which a request is expected to be sent. A long
+	// request gets that much time before it is sent the other way, too.
 	bytesPerMs = 1 << 10
-	// helpersMax bounds the nodes that are remembered to reach a leader.
+	// helpersMax bounds how many nodes are recorded as able to reach a leader.
 	helpersMax = 16
 )
 
@@ -52,16 +54,16 @@ type ways struct {
 
 // way is what this node knows of the way to one shard's leader.
 type way struct {
-	// troubled, without mu, tells that there is something to look at below.
+	// troubled, which needs no mu, is true if one of the fields below is set.
 	troubled atomic.Bool
 
-	mu sync.Mutex
+	mu sync.Mutex // guards what follows
 	// leader is the peer address of the node that the rest is about.
 	leader string
 	// lost is true if the direct connection is missing.
 	lost bool
-	// open is the question to the leader that it has not answered. It is nil if there is none.
-	// asked is when the last one was put.
+	// open is the question to the leader that it has not answered. It is nil if there is
+	// none. asked is when the last question was sent.
 	open  *question
 	asked time.Time
 	// helpers are the nodes that have said since the trouble began that this leader leads.
@@ -70,10 +72,10 @@ type way struct {
 	since time.Time
 }
 
-// question is one question to a leader; its address tells it from others.
+// question is one question to a leader. Questions are compared by their address.
 type question struct{ put time.Time }
 
-// aboutLocked makes a row one about a leader.
+// aboutLocked makes the row about this leader.
 func (y *way) aboutLocked(leader string) {
 	if y.leader != leader || !y.troubled.Load() {
 		y.resetLocked()
@@ -82,7 +84,7 @@ func (y *way) aboutLocked(leader string) {
 	y.troubled.Store(true)
 }
 
-// resetLocked forgets all: the direct way is open.
+// resetLocked clears the row: the direct way is open.
 func (y *way) resetLocked() {
 	y.leader, y.lost, y.open, y.asked, y.helpers = "", false, nil, time.Time{}, nil
 	y.troubled.Store(false)
@@ -120,12 +122,12 @@ func (w *ways) via(index int, leader string) (helper string) {
 	y.mu.Unlock()
 	w.probe(index, leader)
 	if shut && helper == "" {
-		w.router.leaders.ask(index) // who answers that this node leads can help
+		w.router.leaders.ask(index) // a node that answers that this node leads can help
 	}
 	return helper
 }
 
-// probe asks the leader directly, if it is not being asked already.
+// probe asks the leader directly, unless a question to it is open.
 func (w *ways) probe(index int, leader string) {
 	y := &w.rows[index]
 	y.mu.Lock()
@@ -146,8 +148,8 @@ func (w *ways) probe(index int, leader string) {
 	})
 }
 
-// doubt says that a request to the leader has had no answer for a while. The leader is
-// asked: if it answers, the request just takes long.
+// doubt records that a request to the leader has had no answer for a while, and asks the
+// leader. If the leader answers, the request just takes long.
 func (w *ways) doubt(index int, leader string) {
 	y := &w.rows[index]
 	y.mu.Lock()
@@ -156,7 +158,7 @@ func (w *ways) doubt(index int, leader string) {
 	w.probe(index, leader)
 }
 
-// said takes note that a node has said who leads a shard.
+// said records which node leads a shard, as another node has said.
 func (w *ways) said(index int, by string, said shard.Leader) {
 	y := &w.rows[index]
 	if !y.troubled.Load() {
@@ -172,8 +174,8 @@ func (w *ways) said(index int, by string, said shard.Leader) {
 	}
 }
 
-// answered takes note of what became of a request to a leader that went through a node, or
-// directly ("").
+// answered records the outcome of a request to a leader. via is the node through which
+// the request went, or "" if it went directly.
 func (w *ways) answered(index int, leader, via string, answer []byte, err error) {
 	y := &w.rows[index]
 	if via == "" && (err == nil && !y.troubled.Load() || errors.Is(err, transport.ErrFull)) {
@@ -197,7 +199,7 @@ func (w *ways) answered(index int, leader, via string, answer []byte, err error)
 	}
 }
 
-// passOver puts a node behind the others that can help: its answer takes long.
+// passOver puts a node behind the others that can help, because its answer takes long.
 func (w *ways) passOver(index int, helper string) {
 	y := &w.rows[index]
 	y.mu.Lock()
@@ -207,8 +209,8 @@ func (w *ways) passOver(index int, helper string) {
 	}
 }
 
-// shut is the address of a shard's leader to which the direct way is shut. It returns ""
-// if it is open.
+// shut is the address of a shard's leader if the direct way to it is shut, and "" if the
+// way is open.
 func (w *ways) shut(index int) string {
 	y := &w.rows[index]
 	if !y.troubled.Load() {
@@ -222,9 +224,9 @@ func (w *ways) shut(index int) string {
 	return ""
 }
 
-// CutOff is the peer address of a shard's leader from which this node is cut off while another
-// node hears that leader, as far as requests to the leader have shown. It returns "" if it is
-// not. While it is, each call may ask the leader.
+// CutOff is the peer address of a shard's leader if this node is cut off from it and
+// another node is not, as far as requests to the leader have shown. Otherwise it is "".
+// While this node is cut off, each call of CutOff may ask the leader.
 func (r *Router) CutOff(index int) string {
 	w, y := &r.ways, &r.ways.rows[index]
 	if !y.troubled.Load() {
@@ -244,16 +246,17 @@ func (r *Router) CutOff(index int) string {
 	return ""
 }
 
-// Suspect has the leader of a shard asked, as a request to it that has no answer does: this
-// node's replica does not hear it. CutOff tells soon what came of that.
+// Suspect asks the leader of a shard, as the router does after a request without an
+// answer: this node's replica does not hear that leader. CutOff shows the outcome soon.
 func (r *Router) Suspect(index int) {
 	if leader := r.leaders.of(index); !leader.Self && leader.Addr != "" {
 		r.ways.doubt(index, leader.Addr)
 	}
 }
 
-// send is the one place that sends what is for a shard's leader, by the way that is open now. It
-// tells which that is. taken is called once with the answer, from any goroutine.
+// send is the one function that sends requests to a shard's leader. It uses the way that
+// is open now, and returns that way. taken is called once with the answer, from any
+// goroutine.
 func (w *ways) send(index int, leader string, kind uint8, payload []byte, taken func([]byte, error)) (via string) {
 	via = w.via(index, leader)
 	to := leader
@@ -268,27 +271,29 @@ func (w *ways) send(index int, leader string, kind uint8, payload []byte, taken 
 	return via
 }
 
-// turns are the requests of one attempt, under the lock of the sending.
+// turns records the requests that one attempt has sent. The lock of the sending guards
+// it.
 type turns struct {
-	// via is the node through which the newest went. It is "" if it went directly. sent
-	// is when.
+	// via is the node through which the newest request went, or "" if it went directly.
+	// sent is when it went.
 	via  string
 	sent time.Time
-	// next is when another way may be tried, and pause how long after that the next one.
+	// next is when another way may be tried, and pause is the time from then to the next
+	// try.
 	next  time.Time
 	pause time.Duration
-	// made counts them, open those without an answer.
+	// made counts the requests, and open those without an answer.
 	made, open int32
 }
 
-// turnsOf are those of an attempt that begins.
+// turnsOf starts the record of an attempt.
 func turnsOf(req *request, now time.Time) turns {
 	slow := time.Duration(len(req.bundle)/bytesPerMs) * time.Millisecond
 	return turns{sent: now, next: now.Add(doubtAfter + slow), pause: turnAfter, made: 1, open: 1}
 }
 
-// turn sends the request of an attempt once more, if another way than it went last is open now, and
-// it has waited long enough.
+// turn sends the request of an attempt once more, if the open way is not the one it used
+// last and it has waited long enough.
 func (s *sending) turn(number int, to shard.Leader, now time.Time) {
 	w := &s.router.ways
 	s.mu.Lock()
@@ -309,7 +314,7 @@ func (s *sending) turn(number int, to shard.Leader, now time.Time) {
 	}
 }
 
-// turned is the request of an attempt, to be sent another way. It returns nil if the
+// turned encodes the request of an attempt, to be sent another way. It returns nil if the
 // attempt has ended.
 func (s *sending) turned(number int, now time.Time) []byte {
 	s.mu.Lock()
@@ -324,8 +329,8 @@ func (s *sending) turned(number int, now time.Time) []byte {
 	return s.encode()
 }
 
-// over takes an answer to one of the requests. It returns false if another one may bring
-// more.
+// over counts an answer to one of the requests. It returns false if the answer to another
+// one may be more useful.
 func (t *turns) over(kind uint8, res *shard.Result) bool {
 	t.open--
 	switch writes := kind == KindPropose; {
@@ -333,7 +338,7 @@ func (t *turns) over(kind uint8, res *shard.Result) bool {
 	case t.open > 0:
 		return false
 	case writes:
-		// What one of the ways says is not true of what went the other way.
+		// What the leader says about one of the requests may be false for the other.
 		res.Err = cluster.ErrUnknown
 	}
 	return true

@@ -351,7 +351,7 @@ func TestWhatIsPassedOnIsJudged(t *testing.T) {
 		"vouched for as another":       {leader, 0, named(2, KindPropose, bundle(1)), cluster.ErrNotKnown},
 		"of nobody":                    {leader, 0, named(0, KindPropose, bundle(1)), cluster.ErrNotKnown},
 		"of the leader":                {leader, 0, named(3, KindPropose, bundle(3)), cluster.ErrNotLeader},
-		"of no member":                 {leader, 0, named(4, KindPropose, bundle(4)), cluster.ErrNotKnown},
+		"of no member":                 {leader, 0, named(4, KindPropose, bundle(4)), cluster.ErrNotLeader},
 		"at who does not lead":         {helper, 0, named(1, KindPropose, bundle(1)), nil},
 		"at who does not lead, a read": {helper, 0, named(1, KindIndex, index), nil},
 	} {

@@ -38,12 +38,13 @@ const (
 const (
 	// relayHeadBytes is what stands before the request.
 	relayHeadBytes = 8 + 1
-	// passingMax bounds the requests of other nodes that this one passes on at a time, and
-	// passingWaitsMax the waits among them.
+	// passingMax bounds the requests of other nodes that this one passes on at a time.
+	// passingWaitsMax bounds the blocking commands among them.
 	passingMax      = 1 << 12
 	passingWaitsMax = passingMax / 2
-	// passMax bounds how long a request waits here for the leader's answer: a wait, which its
-	// gateway renews, and what names no time; passLongest what names one.
+	// passMax bounds how long a blocking command, which its gateway renews, or a request
+	// that names no time waits here for the leader's answer. passLongest bounds the time
+	// that a request may name.
 	passMax     = 5 * time.Second
 	passLongest = time.Minute
 )
@@ -90,11 +91,17 @@ func (q *relayed) lasts() time.Duration {
 	return min(time.Until(deadline)+onTheWay, passLongest)
 }
 
-// ServeRelay handles a KindRelay request of a node, by its incarnation, that has come by a road.
-// It passes it on once, in the name of that node. It may block.
+// ServeRelay handles a KindRelay request of a node, by its incarnation. road is the
+// connection by which it came. ServeRelay passes the request on once, in the name of that
+// node. It may block.
 func (r *Router) ServeRelay(ctx context.Context, from uint64, road shard.Road, payload []byte, reply func([]byte)) {
+	if from == 0 {
+		// This node has just been started, and has not learned yet who the gateway is.
+		reply(NotReady())
+		return
+	}
 	q, ok := r.readRelay(payload)
-	if !ok || from == 0 || q.gateway != 0 {
+	if !ok || q.gateway != 0 {
 		r.refuse(reply)
 		return
 	}
@@ -157,18 +164,23 @@ func (r *Router) enter(kind uint8) (leave func(), ok bool) {
 	return leave, true
 }
 
-// ServeRelayed handles a KindRelayed request: a request of a gateway that came by way of
-// another node. That node vouches for the gateway's name; road is how the request came to
+// ServeRelayed handles a KindRelayed request: a request of a gateway that came through
+// another node. That node vouches for the gateway's name. road is the connection from
 // that node. ServeRelayed may block.
 func (r *Router) ServeRelayed(ctx context.Context, road shard.Road, payload []byte, reply func([]byte)) {
 	q, ok := r.readRelay(payload)
 	if ok && q.gateway == r.cfg.Node {
-		// It leads by now what it wanted to ask for.
+		// This node is the gateway, and by now it leads the shard.
 		reply(NotReady())
 		return
 	}
-	if !ok || q.gateway == 0 || r.cfg.Member != nil && !r.cfg.Member(q.gateway) {
+	if !ok || q.gateway == 0 {
 		r.refuse(reply)
+		return
+	}
+	if r.cfg.Member != nil && !r.cfg.Member(q.gateway) {
+		// A node that has just been started does not know the members yet.
+		reply(NotReady())
 		return
 	}
 	r.serveRelayed(ctx, q, &longRoad{road, time.Now()}, reply)
@@ -190,7 +202,7 @@ func (r *Router) serveRelayed(ctx context.Context, q relayed, road shard.Road, r
 	}
 }
 
-// refuse answers a request that makes no sense.
+// refuse answers a request that is malformed or not allowed.
 func (r *Router) refuse(reply func([]byte)) {
 	r.Counters.Refused.Add(1)
 	reply(appendResult(nil, shard.Result{Err: cluster.ErrNotKnown}))
@@ -202,8 +214,9 @@ type longRoad struct {
 	began time.Time
 }
 
-// Quiet implements shard.Road. What is behind the other node nobody here hears: the way counts
-// as open for as long as that node keeps the request, and its gateway asks again by then.
+// Quiet implements shard.Road. This node cannot hear the gateway behind the other node.
+// The way counts as open while the other node keeps the request, and the gateway asks
+// again by then.
 func (l *longRoad) Quiet() time.Duration {
 	if l.Road == nil || time.Since(l.began) > passMax {
 		return math.MaxInt64

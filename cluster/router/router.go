@@ -6,9 +6,9 @@
 //
 // Invariants:
 //   - A write runs at most once. The router numbers every bundle of writes
-//     (lanes.go). If the router does not learn what became of a bundle it sends
-//     the bundle again under the same numbers, and the state machine drops the
-//     second copy.
+//     (lanes.go). If the router does not learn the outcome of a bundle it sends the
+//     bundle again under the same numbers, and the state machine drops the second
+//     copy.
 //   - An error says what the client may conclude. When a leader dies the client
 //     sees a pause. It gets an error only when its time is used up:
 //     cluster.ErrNoLeader if the bundle was certainly never proposed, otherwise
@@ -32,15 +32,15 @@ import (
 	"time"
 
 	"lockstep/cluster"
-	"lockstep/cluster/caught"
 	"lockstep/cluster/shard"
 	"lockstep/engine/command"
 	"lockstep/engine/commands"
 	"lockstep/engine/script"
 	"lockstep/fsm"
+	"lockstep/ground/caught"
 )
 
-// Shard is what the router needs of this node's replica of a shard.
+// Shard is this node's replica of a shard, as the router needs it.
 type Shard interface {
 	Writes
 	Reads
@@ -50,23 +50,24 @@ type Shard interface {
 	Leader() shard.Leader
 }
 
-// Writes puts bundles into a shard's log.
+// Writes appends bundles to a shard's log.
 type Writes interface {
 	Propose(o shard.Offer, done func(shard.Result))
-	// TakeBack takes a bundle back, by the identity of its first txn, that has not been put into
-	// the log yet.
+	// TakeBack drops a bundle that is not in the log yet, by the identity of its first
+	// txn.
 	TakeBack(id fsm.TxnID)
-	// InTheWay is what keeps a command waiting that has keys in these hash slots, or, without
-	// any, one that locks everything. It returns nil if nothing does.
+	// InTheWay is what holds up a command that has keys in these hash slots. No slots
+	// mean a command that locks everything. It returns nil if nothing holds the command
+	// up.
 	InTheWay(hashSlots []uint16) *cluster.BusyError
 }
 
 // Reads answers read-only txns.
 type Reads interface {
 	Read(ctx context.Context, deadline time.Time, txns []fsm.Txn, atLeast uint64) ([]shard.Reply, error)
-	// ReadNow answers as many of the reads at the front as need not wait.
+	// ReadNow answers the reads at the front that need not wait.
 	ReadNow(txns []fsm.Txn, atLeast uint64) []shard.Reply
-	// ReadOwn answers from this replica's state, whoever leads.
+	// ReadOwn answers from this replica's state, whichever node leads.
 	ReadOwn(ctx context.Context, txns []fsm.Txn, atLeast uint64) ([]shard.Reply, error)
 }
 
@@ -77,17 +78,17 @@ type Waits interface {
 	TakeList(list []byte) error
 }
 
-// Progress is how far a replica has come.
+// Progress is how much of the log a replica has received and run.
 type Progress interface {
 	// Votes reports whether the replica has caught up with its group once.
 	Votes() bool
-	// Queued is the index of the last entry that this replica has begun to run.
+	// Queued is the index of the last entry that this replica has started to run.
 	Queued() uint64
 	// Taken is the index up to which a read on this replica sees everything.
 	Taken() uint64
 	WaitTaken(ctx context.Context, index uint64) error
-	// ReadIndex is an index that holds all that was acknowledged before the call;
-	// only the leader knows one.
+	// ReadIndex is an index that covers everything that was acknowledged before the call.
+	// Only the leader knows one.
 	ReadIndex(ctx context.Context) (uint64, error)
 }
 
@@ -98,30 +99,31 @@ type Peers interface {
 	Go(addr string, kind uint8, payload []byte, done func([]byte, error))
 }
 
-// Layout is the shards and their hash slots. It never changes after a cluster
-// was created.
+// Layout is the shards and their hash slots. It never changes after a cluster has been
+// created.
 type Layout interface {
 	// ShardOfSlot is the index of the shard that owns a hash slot.
 	ShardOfSlot(slot uint16) int
 	Shards() int
 }
 
-// Counters count what routing met.
+// Counters count what happened to requests on their way.
 type Counters struct {
 	Forwarded, Retried, Unknown, NoLeader atomic.Uint64
-	// Relayed are requests to a leader that went through another node, PassedOn those of other
-	// nodes that this one passed on to a leader.
+	// Relayed counts the requests to a leader that went through another node, and
+	// PassedOn the requests of other nodes that this one passed on to a leader.
 	Relayed, PassedOn atomic.Uint64
-	// TextsLeftOut are scripts that were named by their SHA1, TextsSentAgain calls
-	// that were sent anew because a script had gone.
+	// TextsLeftOut counts scripts that were sent as their SHA1 only, and TextsSentAgain
+	// calls that were sent again because a shard no longer had the script.
 	TextsLeftOut, TextsSentAgain atomic.Uint64
-	// Renewed are new boot numbers, taken because a shard knew others of this gateway.
+	// Renewed counts new boot numbers, taken because a shard knew others of this gateway.
 	Renewed atomic.Uint64
-	// Refused are requests of other nodes that make no sense, or speak for another node.
+	// Refused counts requests of other nodes that were malformed or spoke for another
+	// node.
 	Refused atomic.Uint64
 }
 
-// Config is what a router is made with.
+// Config is the parameters of a router.
 type Config struct {
 	Node, Boot uint64
 	Layout     Layout
@@ -130,33 +132,34 @@ type Config struct {
 	// Replicas are the peer addresses of the other nodes that should have a
 	// replica of a shard.
 	Replicas func(index int) []string
-	// Known is who leads a shard as nodes have told each other; without an address:
-	// nobody is known. Learn takes over what a replica says of it.
+	// Known is the leader of a shard as nodes have told each other. It has no address if
+	// no leader is known. Learn records what a replica says about its leader.
 	Known func(index int) shard.Leader
 	Learn func(index int, said shard.Leader)
-	// Disprove is told that a node, by its incarnation, has not reached the term of
-	// what was Known of a shard; may be nil.
+	// Disprove is called when a node, by its incarnation, has not reached the term of the
+	// leader that Known returned. It may be nil.
 	Disprove func(index int, claim shard.Leader, by uint64)
-	// Quiet, when set, is for how long nothing has come over the connection to a peer, nor
-	// part of a long request gone; very long where there is none. Member, when set, tells
-	// whether an incarnation is that of a node of the cluster.
+	// Quiet is the time for which nothing has come over the connection to a peer and no
+	// part of a long request has been sent. It is very long if there is no connection.
+	// Member reports whether an incarnation is that of a node of the cluster. Both may be
+	// nil.
 	Quiet  func(addr string) time.Duration
 	Member func(node uint64) bool
-	// Heard, when set, is the index up to which this node has heard of changes from
-	// other nodes' replicas of a shard.
+	// Heard is the index up to which this node has received changes from other nodes'
+	// replicas of a shard. It may be nil.
 	Heard func(index int) uint64
 	Peers Peers
-	// Scripts, when set, are the scripts that a shard has as far as this node knows:
-	// their texts need not travel to it with each EVAL. It is nil if all must.
+	// Scripts is the scripts that a shard has, as far as this node knows: their texts
+	// need not be sent with each EVAL. If Scripts is nil, all texts are sent.
 	Scripts func(index int) *script.Cache
-	// Reboot, when set, returns a boot number of this gateway that is greater than
-	// another one, and stays so over restarts: a shard takes what this gateway sends for
-	// that of an earlier process.
+	// Reboot returns a boot number of this gateway that is greater than behind, and stays
+	// greater after restarts. With it, a shard counts the old numbers of this gateway as
+	// those of an earlier process. It may be nil.
 	Reboot func(index int, behind uint64) (uint64, error)
-	// Numbered, when set, is told the identities of txns whose calls name their
-	// client, before they are sent.
+	// Numbered is called with the identities of txns whose calls name their client,
+	// before they are sent. It may be nil.
 	Numbered func(index int, first fsm.TxnID, calls []*cluster.Call)
-	// Panics are told of faults in what is on its way; may be nil.
+	// Panics records faults of the code that handles requests. It may be nil.
 	Panics *caught.Panics
 	// TimeoutMs is how long a call may wait for a leader or for its outcome.
 	TimeoutMs func() int
@@ -169,20 +172,20 @@ type Router struct {
 	Counters Counters
 	leaders  leaders
 	ways     ways
-	// ages are how old this node's replicas are.
+	// ages record how old this node's replicas are.
 	ages []age
-	// turns deals stale reads out to replicas.
+	// turns counts stale reads, to deal them out to the replicas in rounds.
 	turns atomic.Uint32
-	// waitIDs are the identities of this gateway's waits, by shard.
+	// waitIDs are the identities of this gateway's blocking commands, by shard.
 	waitIDs []waitIDs
-	// forwardedWaits is how many of them wait at other nodes now.
+	// forwardedWaits is how many of those commands wait at other nodes now.
 	forwardedWaits atomic.Int64
-	// passing is how many requests of other nodes this one passes on now, passingWaits how
-	// many of them are waits (relayserve.go).
+	// passing is how many requests of other nodes this one is passing on now, and
+	// passingWaits how many of them are blocking commands (relayserve.go).
 	passing, passingWaits atomic.Int64
-	// watch looks after what is on its way.
+	// watch checks the requests that have no answer yet.
 	watch watch
-	// hopMax is hopBytesMax, but in tests.
+	// hopMax is hopBytesMax, except in tests.
 	hopMax int
 }
 
@@ -204,19 +207,20 @@ func (r *Router) Shards() int { return r.cfg.Layout.Shards() }
 // ShardOfSlot is the number of the shard that owns a hash slot.
 func (r *Router) ShardOfSlot(slot uint16) int { return r.cfg.Layout.ShardOfSlot(slot) }
 
-// Go answers the calls of one client, and does not wait. In the end each call has Reply or Err set, except for
-// calls behind large replies, which the caller must bring again (cluster.Call.Answered).
+// Go answers the calls of one client, and does not wait. In the end each call has Reply
+// or Err set, except for calls after large replies, which the caller must bring again
+// (cluster.Call.Answered).
 //
 // Go returns true if the calls are answered when it returns. Otherwise Go calls done once, when they are answered:
 // from any goroutine, and perhaps before Go returns. done must not block. alone is true if that goroutine has no
 // other results to deliver, so that the caller may go on in it.
 //
-// When ctx ends the calls are answered soon, with what is known of them.
+// When ctx ends, the calls are answered soon, with the outcome that is known by then.
 func (r *Router) Go(ctx context.Context, calls []*cluster.Call, done func(alone bool)) (answered bool) {
 	if index, ok := r.sameShard(calls); ok {
 		return r.run(route{ctx: ctx, index: index}, calls, done)
 	}
-	var open atomic.Int32 // parts, each for another shard, and this call
+	var open atomic.Int32 // open counts parts, each for another shard, and this call itself
 	open.Store(1)
 	answer := func(alone bool) {
 		if open.Add(-1) == 0 {
@@ -236,7 +240,7 @@ func (r *Router) Go(ctx context.Context, calls []*cluster.Call, done func(alone 
 	return open.Add(-1) == 0
 }
 
-// Do is Go, and waits.
+// Do is Go, and waits for the answers.
 func (r *Router) Do(ctx context.Context, calls []*cluster.Call) {
 	answered := make(chan struct{})
 	if !r.Go(ctx, calls, func(bool) { close(answered) }) {
@@ -270,8 +274,7 @@ func (r *Router) shardOf(c *cluster.Call) (int, bool) {
 	return index, true
 }
 
-// partition deals the calls to their shards, and answers those that no single
-// shard can run.
+// partition sorts the calls by shard, and answers those that no single shard can run.
 func (r *Router) partition(calls []*cluster.Call) [][]*cluster.Call {
 	parts := make([][]*cluster.Call, len(r.lanes))
 	for _, c := range calls {
@@ -284,7 +287,8 @@ func (r *Router) partition(calls []*cluster.Call) [][]*cluster.Call {
 	return parts
 }
 
-// run sends one client's calls to one shard, each phase when the one before it is answered.
+// run sends one client's calls to one shard. Each phase starts when the one before is
+// answered.
 func (r *Router) run(at route, calls []*cluster.Call, done func(alone bool)) (answered bool) {
 	for {
 		n, logged := phase(calls)
@@ -309,8 +313,9 @@ func (r *Router) run(at route, calls []*cluster.Call, done func(alone bool)) (an
 	}
 }
 
-// behind goes on when the calls before are answered. A goroutine begins the next phase: whoever has
-// brought the answer has others to answer.
+// behind starts the next phase when the calls before it are answered. A new goroutine
+// runs the phase, because the goroutine that brings the answers has other callers to
+// answer.
 func (r *Router) behind(at route, before, rest []*cluster.Call, done func(alone bool)) func(alone bool) {
 	return func(alone bool) {
 		if before[len(before)-1].Answered() {
@@ -321,7 +326,7 @@ func (r *Router) behind(at route, before, rest []*cluster.Call, done func(alone 
 	}
 }
 
-// runNext is run on a goroutine of its own.
+// runNext runs on a goroutine of its own.
 func (r *Router) runNext(at route, calls []*cluster.Call, done func(alone bool)) {
 	answered := true
 	defer func() {
@@ -342,10 +347,10 @@ const (
 	bundleBytesMax = 256 << 10
 )
 
-// phase tells how many of the calls go next, and whether through the log. A
-// read joins the log where a write stands before it and another behind it,
-// unless it may take long: in the log that would run on every replica, and what is scan-like
-// under the global lock.
+// phase returns how many of the calls go next, and whether they go through the log. A
+// read goes through the log if a write stands before it and another one after it, unless
+// the read may take long: in the log it would run on every replica, and a read that scans
+// would hold the global lock.
 func phase(calls []*cluster.Call) (n int, logged bool) {
 	if calls[0].ReadOnly {
 		for n = 1; n < len(calls) && calls[n].ReadOnly && calls[n].Stale == calls[0].Stale && calls[n].Fresh == calls[0].Fresh; n++ {

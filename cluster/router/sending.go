@@ -13,77 +13,84 @@ import (
 )
 
 const (
-	// retryFirst and retryMost bound the pause before another attempt.
+	// retryFirst and retryMost are the least and greatest pause before another attempt.
 	retryFirst = time.Millisecond
 	retryMost  = 50 * time.Millisecond
 )
 
 var (
-	// errAbandoned: another leader is known than the one that was asked.
+	// errAbandoned says that another leader is known than the one that was asked.
 	errAbandoned = errors.New("the shard has another leader")
-	// errFault: the code that made the attempt panicked.
+	// errFault says that the code that made the attempt panicked.
 	errFault = errors.New("the attempt ended by a fault")
 )
 
-// route is where calls go, for whom, and until when.
+// route says to which shard calls go, with which context, and until when.
 type route struct {
 	ctx   context.Context
 	index int
-	// deadline is zero as long as nothing had to wait.
+	// deadline is zero as long as no call had to wait.
 	deadline time.Time
 }
 
-// sending is one bundle of writes, or one run of reads, on its way to one shard. It makes attempts, one
-// after the other, until one of them is answered for good or the time is over.
+// sending is one bundle of writes, or one run of reads, on its way to one shard. It makes
+// one attempt after the other, until one is answered for good or the time is over.
 //
-// Nobody waits in it. An attempt is answered by a callback, a pause ends by a timer, and the watch
-// (watch.go) ends an attempt that nobody answers. Whoever ends an attempt owns the sending, until it opens
-// the next; a later answer is ignored. All fields but those under mu belong to the owner.
+// No goroutine waits in it. A callback answers an attempt, a timer ends a pause, and the
+// watch (watch.go) ends an attempt that has no answer. The goroutine that ends an attempt
+// owns the sending until it opens the next one; a later answer is ignored. The fields
+// under mu are guarded by mu, and all others belong to the owner.
 type sending struct {
 	request
 	ctx    context.Context
 	router *Router
 	calls  []*cluster.Call
 	list   *[]fsm.Txn
-	// done is called once, when the calls are answered; over: it was, or is about to be.
+	// done is called once, when the calls are answered. over is true from just before
+	// that call.
 	done func(alone bool)
 	over bool
-	// texts: all scripts travel with their texts. maybe: the bundle may be in the log.
+	// If texts is true, all scripts are sent with their texts. If maybe is true, the
+	// bundle may be in the log.
 	texts, maybe bool
-	// from and id are what a bundle is numbered by.
+	// from and id are the lanes and the numbers of a bundle.
 	from *lanes
 	id   unanswered
-	// client is who may go before a bundle is answered that may take long; else nil.
+	// client is the client of a bundle that may take long: it may go before the answer
+	// comes. It is nil for other bundles.
 	client cluster.Leaver
-	// others are the replicas that a stale read has yet to ask.
+	// others are the replicas that a stale read has not asked yet.
 	others []string
-	// tries counts what was tried, last is the error of the last one. found is the answer to a KindIndex.
+	// tries counts the attempts, and last is the error of the last one. found is the
+	// answer to a KindIndex.
 	tries int
 	last  error
 	found uint64
 
-	mu sync.Mutex
+	mu sync.Mutex // guards what follows, but place
 	// open is the number of the attempt that waits for its answer; 0: none does. number is that
 	// of the last one.
 	open, number int
-	// to is who is asked. waits: the request has left, and the watch may end the attempt. late: the
-	// deadline was seen to have passed. takenBack: the leader was told that the client has gone.
+	// to is the node that is asked. waits is true if the request has been sent and the
+	// watch may end the attempt. late is true if the watch has seen that the deadline had
+	// passed. takenBack is true if the leader was told that the client has gone.
 	to                     shard.Leader
 	waits, late, takenBack bool
 	turns                  turns
-	// asked is when another node was asked last, for an answer or who leads; lookedAt when it was
-	// looked whether the client has gone.
+	// asked is when a node was last asked for an answer or for the leader. lookedAt is
+	// when the router last checked whether the client has gone.
 	asked, lookedAt time.Time
-	// place is where the watch has it, and under the watch's lock; 0: nowhere.
+	// place is the index in the watch's list plus one, or 0 if the sending is not in it.
+	// The watch's lock guards it.
 	place int
 }
 
-// deadlineNow is the deadline of calls that begin to wait now.
+// deadlineNow is the deadline of calls that start to wait now.
 func (r *Router) deadlineNow() time.Time {
 	return time.Now().Add(time.Duration(r.cfg.TimeoutMs()) * time.Millisecond)
 }
 
-// newSending returns a sending of calls that has made no attempt yet.
+// newSending returns a sending that has made no attempt yet.
 func (r *Router) newSending(at route, kind uint8, calls []*cluster.Call, done func(alone bool)) *sending {
 	if at.deadline.IsZero() {
 		at.deadline = r.deadlineNow()
@@ -92,8 +99,8 @@ func (r *Router) newSending(at route, kind uint8, calls []*cluster.Call, done fu
 	return &sending{request: req, ctx: at.ctx, router: r, calls: calls, done: done}
 }
 
-// attempt asks once: the leader that this node knows of, or for a stale read the next replica. The
-// answer comes to answered.
+// attempt makes one attempt: it asks the leader that this node knows of, or for a stale
+// read the next replica. The answer goes to answered.
 func (s *sending) attempt() {
 	defer s.guard()
 	if s.tries > 0 && s.ctx.Err() != nil {
@@ -106,7 +113,7 @@ func (s *sending) attempt() {
 	s.ask(s.opened(to), to, replica)
 }
 
-// ask is the one place where an attempt leaves.
+// ask is the one function that sends the request of an attempt.
 func (s *sending) ask(number int, to shard.Leader, replica Shard) {
 	defer s.caught(number)
 	answer, via := func(res shard.Result) { s.answered(number, res, false) }, ""
@@ -126,7 +133,7 @@ func (s *sending) ask(number int, to shard.Leader, replica Shard) {
 	s.sent(number, via)
 }
 
-// sent notes that a request of an attempt has left, and which way.
+// sent records that a request of an attempt has been sent, and by which way.
 func (s *sending) sent(number int, via string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -135,7 +142,7 @@ func (s *sending) sent(number int, via string) {
 	}
 }
 
-// target is who is to be asked next.
+// target is the node to ask next.
 func (s *sending) target() shard.Leader {
 	if len(s.others) > 0 {
 		next := s.others[0]
@@ -148,7 +155,8 @@ func (s *sending) target() shard.Leader {
 	return s.router.Leader(s.index)
 }
 
-// opened begins an attempt: from here on the first that ends it owns the sending.
+// opened opens an attempt. From here on the goroutine that ends it first owns the
+// sending.
 func (s *sending) opened(to shard.Leader) (number int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -162,8 +170,8 @@ func (s *sending) opened(to shard.Leader) (number int) {
 	return s.number
 }
 
-// answered ends an attempt with an answer to one of its requests, or, final, because none will come.
-// It does nothing if the attempt has ended.
+// answered ends an attempt with an answer to one of its requests. If final is true, no
+// more answers are awaited. answered does nothing if the attempt has ended.
 func (s *sending) answered(number int, res shard.Result, final bool) {
 	s.mu.Lock()
 	over := s.open == number && (final || s.turns.over(s.kind, &res))
@@ -177,12 +185,13 @@ func (s *sending) answered(number int, res shard.Result, final bool) {
 		defer s.guard()
 		s.finish(res.Replies, nil, res.Alone)
 	default:
-		// Whoever brings the answer may hold locks, and what follows asks others.
+		// The goroutine that brings the answer may hold locks, and judge asks other
+		// nodes.
 		go s.judge(res.Err)
 	}
 }
 
-// caught ends an attempt after a fault of the code that makes it, or looks after it.
+// caught ends an attempt after a panic in the code that makes the attempt or watches it.
 func (s *sending) caught(number int) {
 	if p := recover(); p != nil {
 		s.router.cfg.Panics.Note(faulty, p)
@@ -190,11 +199,11 @@ func (s *sending) caught(number int) {
 	}
 }
 
-// faulty names what had the fault.
+// faulty names the code in which the panic was.
 const faulty = "a command on its way to its shard"
 
-// guard ends the sending after a fault of its owner. Whatever it was doing, the calls are
-// answered, and the number of the bundle is given back.
+// guard ends the sending after a panic of its owner. The calls are answered, and the
+// number of the bundle is given back, at whatever point the owner was.
 func (s *sending) guard() {
 	p := recover()
 	if p == nil {
@@ -206,7 +215,7 @@ func (s *sending) guard() {
 	}
 }
 
-// fault ends the sending after a fault: a bundle may be in the log.
+// fault ends the sending after a panic: a bundle may be in the log.
 func (s *sending) fault() {
 	if s.kind == KindPropose {
 		s.fail(cluster.ErrUnknown)
@@ -215,7 +224,8 @@ func (s *sending) fault() {
 	}
 }
 
-// judge goes on behind an attempt that has failed: the sending ends, or another attempt follows.
+// judge continues after an attempt has failed: the sending ends, or another attempt
+// follows.
 func (s *sending) judge(err error) {
 	defer s.guard()
 	r := s.router
@@ -224,7 +234,7 @@ func (s *sending) judge(err error) {
 		s.fault()
 		return
 	case s.kind == KindStale:
-		s.attempt() // another replica, or the leader
+		s.attempt() // the next attempt asks another replica, or the leader
 		return
 	case !s.to.Self:
 		r.leaders.ask(s.index)
@@ -247,7 +257,7 @@ func (s *sending) judge(err error) {
 	}
 }
 
-// later calls f behind a pause; false: there is no time left for it.
+// later calls f after a pause. It returns false if there is no time left for the pause.
 func (s *sending) later(f func()) bool {
 	d := pauseBehind(s.tries - 1)
 	if time.Until(s.deadline) <= d || s.ctx.Err() != nil {
@@ -257,7 +267,8 @@ func (s *sending) later(f func()) bool {
 	return true
 }
 
-// pauseBehind is the pause behind an attempt, by how many there were before it.
+// pauseBehind is the pause after an attempt. try is how many attempts there were before
+// it.
 func pauseBehind(try int) time.Duration { return min(retryFirst<<min(try, 10), retryMost) }
 
 // giveUp ends a sending whose time is over.
@@ -277,9 +288,9 @@ func (s *sending) giveUp() {
 	}
 }
 
-// refusesForGood tells whether to ask again would be in vain. It is no answer to a
-// bundle that may be in the log: another leader may have taken it, whose limits were
-// others.
+// refusesForGood reports whether another request would be refused, too. For a bundle that
+// may be in the log such an error is no answer: another leader, with other limits, may
+// have accepted the bundle.
 func refusesForGood(err error) bool {
 	return slices.ContainsFunc([]error{
 		cluster.ErrTooLarge, cluster.ErrNotKnown, cluster.ErrMustLog, cluster.ErrOutOfMemory, cluster.ErrTooMuchAtOnce,
@@ -287,7 +298,7 @@ func refusesForGood(err error) bool {
 	}, func(forGood error) bool { return errors.Is(err, forGood) })
 }
 
-// finish takes what became of the sending.
+// finish ends the sending with its replies or its error.
 func (s *sending) finish(replies []shard.Reply, err error, alone bool) {
 	switch s.kind {
 	case KindPropose:
@@ -300,7 +311,7 @@ func (s *sending) finish(replies []shard.Reply, err error, alone bool) {
 	}
 }
 
-// resend has calls sent again, in another sending.
+// resend sends calls again, in another sending.
 func (s *sending) resend(calls []*cluster.Call, texts bool, done func(alone bool)) {
 	s.router.watch.remove(s)
 	s.over = true
@@ -314,7 +325,7 @@ func (s *sending) fail(err error) {
 	s.complete(false)
 }
 
-// complete says that the calls are answered.
+// complete reports that the calls are answered.
 func (s *sending) complete(alone bool) {
 	s.router.watch.remove(s)
 	s.id.close()
@@ -322,7 +333,7 @@ func (s *sending) complete(alone bool) {
 	s.done(alone)
 }
 
-// failAll answers those calls with an error that have no answer.
+// failAll answers the calls that have no answer with an error.
 func failAll(calls []*cluster.Call, err error) {
 	for _, c := range calls {
 		if !c.Answered() {
@@ -331,7 +342,7 @@ func failAll(calls []*cluster.Call, err error) {
 	}
 }
 
-// fill answers calls with replies; of reads there may be fewer than calls.
+// fill answers calls with replies. Of reads there may be fewer replies than calls.
 func fill(calls []*cluster.Call, replies []shard.Reply) {
 	for i, c := range calls[:len(replies)] {
 		switch replies[i].Outcome {
@@ -347,12 +358,12 @@ func fill(calls []*cluster.Call, replies []shard.Reply) {
 	}
 }
 
-// txnPool keeps lists of txns; those of large batches are not kept.
+// txnPool keeps lists of txns for later use. It does not keep the lists of large batches.
 var txnPool = sync.Pool{New: func() any { return new([]fsm.Txn) }}
 
 const txnsKept = 256
 
-// takeTxns lists the txns of calls, until giveTxns.
+// takeTxns lists the txns of calls. The caller returns the list with giveTxns.
 func takeTxns(calls []*cluster.Call) *[]fsm.Txn {
 	txns := txnPool.Get().(*[]fsm.Txn)
 	for _, c := range calls {

@@ -10,9 +10,10 @@ import (
 	"lockstep/fsm"
 )
 
-// KindWait carries a wait to the leader of a shard: shard u32, flags u8, and a bundle
-// that has the wait's identity and its command, which is not there with waitLeave. The
-// answer is that to KindPropose, for one txn; it comes when there is something to say.
+// KindWait carries a blocking command to the leader of a shard: shard u32, flags u8, and
+// a bundle with the identity of the wait and the command. With waitLeave there is no
+// command. The answer is that of KindPropose, for one txn. It comes when there is
+// something to report.
 const KindWait uint8 = 3
 
 // The flags of a KindWait request.
@@ -25,14 +26,14 @@ const (
 	waitTwoWays
 )
 
-// forwardedWaitsMax bounds this gateway's waits at other nodes. Each is an open
-// request to its peer, of which there may be twice as many (package transport):
-// reads and writes always find room beside them.
+// forwardedWaitsMax bounds this gateway's blocking commands at other nodes. Each is an
+// open request to its peer. There may be twice as many open requests (package transport),
+// so that reads and writes always find room beside them.
 const forwardedWaitsMax = 1 << 15
 
-// forward sends the wait to a leader elsewhere, if not too many are there.
+// forward sends the wait to a leader on another node, if not too many are there already.
 func (b *blocked) forward(addr string, done func(shard.Result)) {
-	// Where the way is in doubt, an earlier request may arrive behind this one.
+	// If the way is in doubt, an earlier request may arrive after this one.
 	b.wait.TwoWays = b.wait.TwoWays || b.router.ways.rows[b.index].troubled.Load()
 	payload := b.encode(0)
 	if len(payload) > b.router.hopMax {
@@ -74,7 +75,7 @@ func (b *blocked) encode(flags byte) []byte {
 	return fsm.AppendBundle(payload, &bundle)
 }
 
-// decodeWait reads what encode wrote behind the shard. It points into payload.
+// decodeWait reads the output of encode after the shard. The wait points into payload.
 func decodeWait(payload []byte) (w shard.Wait, leave, ok bool) {
 	if len(payload) == 0 {
 		return w, false, false
@@ -91,8 +92,9 @@ func decodeWait(payload []byte) (w shard.Wait, leave, ok bool) {
 	return w, false, err == nil
 }
 
-// ServeWait handles a KindWait request of a node, by its incarnation, that has come by a road:
-// a node waits, and takes waits back, for its own clients alone. It does not block.
+// ServeWait handles a KindWait request of a node, by its incarnation. road is the
+// connection by which it came. A node may start and drop waits for its own clients only.
+// ServeWait does not block.
 func (r *Router) ServeWait(from uint64, road shard.Road, payload []byte, reply func([]byte)) {
 	replica, body := r.local(payload)
 	w, leave, ok := decodeWait(body)
@@ -115,8 +117,9 @@ func (r *Router) ServeWait(from uint64, road shard.Road, payload []byte, reply f
 	}
 }
 
-// KindWaitList carries the clients that wait at a leader to the one that is to be the next:
-// shard u32, and what shard.TakeList reads. The answer is an error u8, as in wireErrors.
+// KindWaitList carries the clients that wait at a leader to the node that is to lead
+// next: shard u32, and what shard.TakeList reads. The answer is an error u8, as in
+// wireErrors.
 const KindWaitList uint8 = 8
 
 // SendWaitList gives such a list to another node.

@@ -10,15 +10,17 @@ import (
 )
 
 const (
-	// watchEvery is how often attempts without an answer are looked at: the one may never come.
+	// watchEvery is how often attempts without an answer are checked: the answer may
+	// never come.
 	watchEvery = 50 * time.Millisecond
 	// staleWait is how long a replica may take for a stale read before another one is asked.
 	staleWait = 500 * time.Millisecond
 )
 
-// watch looks after the open sendings. One timer runs for all of them, and only while there are any.
+// watch checks the open sendings. One timer runs for all of them, and only while there
+// are any.
 type watch struct {
-	mu sync.Mutex
+	mu sync.Mutex // guards open, running, and the place of each sending
 	// open are the sendings, each behind its place; running: the timer runs.
 	open    []*sending
 	running bool
@@ -49,7 +51,7 @@ func (w *watch) remove(s *sending) {
 	w.open[end], w.open, s.place = nil, w.open[:end], 0
 }
 
-// look looks at all open sendings, and comes again while there are any.
+// look checks all open sendings, and starts the timer again while there are any.
 func (w *watch) look() {
 	w.mu.Lock()
 	open := slices.Clone(w.open)
@@ -65,9 +67,9 @@ func (w *watch) look() {
 	}
 }
 
-// look ends the open attempt if it is not worth waiting for any more; the identity of a bundle makes it
-// safe to ask another leader. Where the way to the leader turns out to be shut, it sends the request
-// another way, too (relay.go).
+// look ends the open attempt if it is not worth waiting for any more. The identity of a
+// bundle makes it safe to ask another leader. If the way to the leader turns out to be
+// shut, look also sends the request another way (relay.go).
 func (s *sending) look(now time.Time) {
 	s.mu.Lock()
 	number, to, waits := s.open, s.to, s.waits
@@ -91,11 +93,12 @@ func (s *sending) look(now time.Time) {
 	s.turn(number, to, now)
 }
 
-// seen looks at an attempt. doubted: it is to be asked who leads; gone: the client has gone; end:
-// what the attempt ends with.
+// seen checks an attempt. If doubted is true, the router must ask which node leads. If
+// gone is true, the client has gone. end is the error with which the attempt ends, if it
+// does.
 //
-// The deadline counts when it was seen twice that it has passed: where this process stood still,
-// the answer may be there, and not have been read yet.
+// The deadline counts only when it was seen twice that it has passed: if this process
+// stood still, the answer may have arrived and not have been read yet.
 func (s *sending) seen(number int, now time.Time) (doubted, gone bool, end error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

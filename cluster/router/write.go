@@ -10,8 +10,8 @@ import (
 	"lockstep/fsm"
 )
 
-// write sends calls as one bundle until their outcome is known; texts: scripts that the shard
-// should have travel all the same.
+// write sends calls as one bundle until their outcome is known. If texts is true, scripts
+// are sent with their texts even if the shard should have them.
 func (r *Router) write(at route, calls []*cluster.Call, texts bool, done func(alone bool)) {
 	s := r.newSending(at, KindPropose, calls, done)
 	s.texts, s.client = texts, leaverOf(calls)
@@ -31,7 +31,7 @@ func (s *sending) begin() {
 	}
 }
 
-// beginLater numbers a bundle anew behind a pause.
+// beginLater gives a bundle new numbers after a pause.
 func (s *sending) beginLater() {
 	s.tries++
 	if !s.later(s.begin) {
@@ -39,8 +39,8 @@ func (s *sending) beginLater() {
 	}
 }
 
-// seal numbers the calls and makes their bundle. It returns false if too many are under
-// way.
+// seal numbers the calls and makes their bundle. It returns false if too many bundles
+// have no answer yet.
 func (s *sending) seal() bool {
 	r := s.router
 	r.leaveTextsOut(s.index, s.calls, s.texts)
@@ -60,25 +60,26 @@ func (s *sending) seal() bool {
 	return true
 }
 
-// completeWrites takes what became of a bundle.
+// completeWrites handles the outcome of a bundle.
 func (s *sending) completeWrites(replies []shard.Reply, err error, alone bool) {
 	s.id.close()
 	giveTxns(s.list)
 	if n, boot := staleOf(replies); n > 0 {
-		// It was not given up: a client waits for it. The new boot number goes to the disk, for which
-		// nobody else is to wait.
+		// The bundle was not given up: a client waits for it. Writing the new boot number
+		// to the disk must not delay other callers.
 		go s.renumber(n, boot, replies)
 		return
 	}
 	s.answer(replies, err, alone)
 }
 
-// renumber takes another boot number for a bundle of which n txns count as given up.
+// renumber takes another boot number for a bundle of which the shard counts n txns as
+// given up.
 func (s *sending) renumber(n int, boot uint64, replies []shard.Reply) {
 	defer s.guard()
 	s.router.renew(s.index, s.from, boot)
 	if n == len(s.calls) && !s.again {
-		// It was in the log once, and did not run there.
+		// The bundle was in the log only once, and did not run there.
 		s.last = cluster.ErrUnknown
 		s.beginLater()
 		return
@@ -87,8 +88,8 @@ func (s *sending) renumber(n int, boot uint64, replies []shard.Reply) {
 	s.answer(replies, nil, true)
 }
 
-// answer gives the calls of a bundle what became of them, or sends those again that did not run,
-// in another way.
+// answer gives the calls of a bundle their replies or their error. Calls that did not run
+// are sent again in another form.
 func (s *sending) answer(replies []shard.Reply, err error, alone bool) {
 	switch {
 	case errors.Is(err, cluster.ErrOutOfMemory):
@@ -114,7 +115,8 @@ func (s *sending) answer(replies []shard.Reply, err error, alone bool) {
 	s.complete(alone)
 }
 
-// writeInTurn sends the first n calls by themselves, and then the others, if there are any.
+// writeInTurn sends the first n calls in a bundle of their own, and then the others, if
+// any.
 func (s *sending) writeInTurn(n int) {
 	first, rest, done := s.calls[:n], s.calls[n:], s.done
 	if len(rest) > 0 {
@@ -123,9 +125,9 @@ func (s *sending) writeInTurn(n int) {
 	s.resend(first, false, done)
 }
 
-// writeWithoutMemory runs those calls of a refused bundle that need no memory,
-// in their order with the others: each run of them by itself, and what comes
-// behind them is tried again, for they may have made room.
+// writeWithoutMemory runs the calls of a refused bundle that need no memory, in their
+// order among the others. Each run of such calls is sent by itself. The calls after it
+// are tried again, because it may have made room.
 func (s *sending) writeWithoutMemory() {
 	calls, n := s.calls, 1
 	grows, bends := calls[0].Txn.GrowsMemory(), calls[0].Txn.Bends()
@@ -134,7 +136,7 @@ func (s *sending) writeWithoutMemory() {
 	}
 	switch {
 	case grows && bends:
-		// Scripts run all the same, and refuse what may need memory.
+		// Scripts run all the same, and refuse the commands that may need memory.
 		for _, c := range calls[:n] {
 			c.Txn.MemoryFull = true
 		}
@@ -152,8 +154,8 @@ func (s *sending) writeWithoutMemory() {
 // textLeast is how long a script's text must be to be left out, in bytes.
 const textLeast = 64
 
-// leaveTextsOut has calls name the scripts by their SHA1 that the shard has, or
-// none with texts.
+// leaveTextsOut replaces the texts of scripts that the shard has by their SHA1. It
+// replaces none if texts is true.
 func (r *Router) leaveTextsOut(index int, calls []*cluster.Call, texts bool) {
 	var scripts *script.Cache
 	if r.cfg.Scripts != nil && !texts {
@@ -174,7 +176,7 @@ func (r *Router) leaveTextsOut(index int, calls []*cluster.Call, texts bool) {
 	}
 }
 
-// firstGone is how many of the replies are not for want of a script.
+// firstGone is how many replies come before the first one that lacks a script.
 func firstGone(replies []shard.Reply) int {
 	for i := range replies {
 		if replies[i].Outcome == fsm.OutcomeScriptGone {

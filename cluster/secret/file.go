@@ -7,7 +7,7 @@ import (
 	"os"
 	"strings"
 
-	"lockstep/cluster/durable"
+	"lockstep/ground/durable"
 )
 
 // fileBytesMax is how long a file with secrets may be.

@@ -12,7 +12,7 @@ import (
 	"strings"
 	"time"
 
-	"lockstep/cluster/secure"
+	"lockstep/ground/secure"
 )
 
 // Magic begins what both sides say; its digit is the protocol's version. It ends

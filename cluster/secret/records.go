@@ -38,7 +38,7 @@ var buffers = sync.Pool{New: func() any { return new([recordHead + recordMax + s
 type records struct {
 	net.Conn
 
-	reading sync.Mutex
+	reading sync.Mutex // held over each Read; guards what it uses, down to readErr
 	from    *bufio.Reader
 	head    [recordHead]byte
 	in      sealer
@@ -47,7 +47,7 @@ type records struct {
 	buffer  *[recordHead + recordMax + sealBytes]byte
 	readErr error
 
-	writing  sync.Mutex
+	writing  sync.Mutex // held over each Write; guards out, writeErr
 	out      sealer
 	writeErr error
 }

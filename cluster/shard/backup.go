@@ -13,14 +13,14 @@ import (
 // written.
 const cutAgainEvery = 20 * time.Millisecond
 
-// Cut fixes the shard's state for a backup, on the leader: every write that was
-// acknowledged before the call is in it, and nothing that is proposed after
-// it returned. It waits for a snapshot that is being written, but not longer than
-// ctx. cluster.ErrNotLeader where this replica does not lead. The caller
-// releases what it gets.
+// Cut captures the shard's state for a backup, on the leader. The state has every write
+// that was acknowledged before the call, and nothing that is proposed after Cut has
+// returned. Cut waits for a snapshot that is being written, but not longer than ctx. It
+// returns cluster.ErrNotLeader if this replica does not lead. The caller must release the
+// snapshot.
 func (s *Shard) Cut(ctx context.Context) (*fsm.Snapshot, error) {
 	for {
-		// The marker: an entry that was proposed after the call, and has executed.
+		// This entry marks the moment: it was proposed after the call, and has executed.
 		if err := s.ticks.tick(ctx); err != nil {
 			return nil, err
 		}

@@ -10,7 +10,7 @@ import (
 	"lockstep/fsm"
 )
 
-// readError is what a reader's gateway is told of why a read did not run.
+// readError is the error that the gateway gets for a read that did not run.
 func (s *Shard) readError(err error) error {
 	var waited *sched.WaitError
 	switch {
@@ -24,8 +24,8 @@ func (s *Shard) readError(err error) error {
 	return busy
 }
 
-// InTheWay is what keeps a command waiting that has keys in these hash slots, or, without any,
-// one that locks everything. It returns nil if nothing does now.
+// InTheWay is what holds up a command that has keys in these hash slots, or, without any
+// slots, a command that locks everything. It returns nil if nothing holds it up now.
 func (s *Shard) InTheWay(hashSlots []uint16) *cluster.BusyError {
 	access := sched.Access{Global: len(hashSlots) == 0}
 	ks := s.machine.Keyspace()
@@ -39,8 +39,8 @@ func (s *Shard) InTheWay(hashSlots []uint16) *cluster.BusyError {
 	return s.busyWith(h)
 }
 
-// Longest is what has run for longest in this replica of what holds locks. It returns nil if
-// nothing runs of which that is known.
+// Longest is the command that has run longest in this replica, of those that hold locks
+// and whose start is known. It returns nil if there is none.
 func (s *Shard) Longest() *cluster.BusyError {
 	h := s.machine.Sched().Longest()
 	if h == (sched.Holder{}) {
@@ -53,7 +53,7 @@ func (s *Shard) busyWith(h sched.Holder) *cluster.BusyError {
 	return &cluster.BusyError{Shard: s.ID(), Node: string(s.cfg.Group.LocalID), What: described(h), Ran: time.Duration(h.RanNs)}
 }
 
-// described is what holds locks, in words.
+// described names a holder of locks, in words.
 func described(h sched.Holder) string {
 	switch {
 	case h.Label == "":

@@ -15,27 +15,33 @@ import (
 )
 
 const (
-	// followEvery is how often a leader compares the time of day with what a majority of the voters say.
+	// followEvery is how often a leader compares the time of day with the time that a
+	// majority of the voters report.
 	followEvery = 250 * time.Millisecond
-	// beginWithin is how long a leader that does not know the log time waits for a majority to say what the time is.
-	// The voters that elected it can be asked, so this is for what should not be.
+	// beginWithin is how long a leader that does not know the log time waits until a
+	// majority reports the time. The voters that elected the leader can be asked, so the
+	// wait should never be that long.
 	beginWithin = 5 * time.Second
-	// clockLimitUsual is Config.ClockLimit where nothing else is wanted.
+	// clockLimitUsual is used if Config.ClockLimit is nil.
 	clockLimitUsual = 500 * time.Millisecond
-	// jumpWorthTelling is by how much the log time may have gone on without a leader before it is told.
+	// jumpWorthTelling is the jump of the log time, after a while without a leader, from
+	// which on it is logged.
 	jumpWorthTelling = time.Hour
 )
 
-// logClock is the log time of this replica (package clock), for several goroutines.
+// logClock is the log time of this replica (package clock). Several goroutines may use
+// it.
 type logClock struct {
-	mu  sync.Mutex
+	mu  sync.Mutex // guards log, read, monoUs
 	log clock.Log
-	// read and monoUs are the same moment on Go's clock, which is cheap to read and stands still while the machine is
-	// suspended, and on the monotonic clock that does not.
+	// read and monoUs are the same moment on two clocks: Go's, which is cheap to read and
+	// stands still while the machine is suspended, and the monotonic clock that does not
+	// stand still.
 	read   time.Time
 	monoUs int64
 
-	// following is the loop that compares the time of day with what a majority says.
+	// following is the loop that compares the time of day with the time that a majority
+	// reports.
 	following *stepper.Stepper
 	// set counts how often this leader has set the time of day.
 	set atomic.Uint64
@@ -46,7 +52,7 @@ func (c *logClock) init() {
 	c.sync()
 }
 
-// sync reads the clock that runs in suspend.
+// sync reads the clock that runs while the machine is suspended.
 func (c *logClock) sync() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -57,8 +63,8 @@ func (c *logClock) monoAtLocked(now time.Time) int64 {
 	return c.monoUs + now.Sub(c.read).Microseconds()
 }
 
-// at is the log time in milliseconds where the last entry that was applied bears stampMs. As long as this process does
-// not know the log time that is the last stamp.
+// at is the log time in milliseconds. stampMs is the stamp of the last entry that was
+// applied. It is the result as long as this process does not know the log time.
 func (c *logClock) at(now time.Time, stampMs int64) int64 {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -76,10 +82,10 @@ func (c *logClock) begun() bool {
 	return c.log.Begun()
 }
 
-// nowMs is the log time by which this replica stamps entries, where it leads.
+// nowMs is the log time with which this replica stamps entries if it leads.
 func (s *Shard) nowMs() int64 { return s.clock.at(time.Now(), s.machine.StampMs()) }
 
-// voterClocks asks what a majority of the group's voters say the time is.
+// voterClocks asks for the time that a majority of the group's voters report.
 func (s *Shard) voterClocks() clock.Now {
 	if s.cfg.Clocks == nil {
 		return clock.Alone(raftio.Now().Microseconds(), time.Now().UnixMicro())
@@ -92,8 +98,9 @@ func (s *Shard) voterClocks() clock.Now {
 	return s.cfg.Clocks(ids)
 }
 
-// beginClock waits until the log time of a term is known that this node leads. The log must have been applied up to
-// this term's beginning: the last stamp and the offset of the time of day are in it.
+// beginClock waits until the log time is known for a term that this node leads. The log
+// must have been applied up to the start of this term, because it holds the last stamp
+// and the offset of the time of day.
 func (s *Shard) beginClock(term uint64) bool {
 	for began := time.Now(); ; pause(s.ctx, 5*time.Millisecond) {
 		if !s.group.IsLeader() || s.group.Term() != term || s.ctx.Err() != nil {
@@ -122,7 +129,8 @@ func (s *Shard) beginClock(term uint64) bool {
 	}
 }
 
-// clockLoop keeps the time of day as a majority of the voters say it is, while this node leads.
+// clockLoop keeps the time of day at the time that a majority of the voters report, while
+// this node leads.
 func (s *Shard) clockLoop() {
 	s.clock.following.Run(s.ctx, func(ctx context.Context) time.Duration {
 		s.clock.sync()
@@ -145,7 +153,8 @@ func (s *Shard) followClocks(ctx context.Context) {
 	wanted, due := s.clock.log.Follow(&now, offset, limit.Microseconds())
 	s.clock.mu.Unlock()
 	if due {
-		// Where it fails leadership was lost, or the shard is busy: it is tried again.
+		// If this fails, this node has lost the lead or the shard is busy. The loop tries
+		// again.
 		_ = s.setDay(ctx, wanted)
 	}
 }
@@ -166,11 +175,11 @@ func (s *Shard) setDay(ctx context.Context, offsetUs int64) error {
 	return nil
 }
 
-// ErrNoMajority: too few voters have said what their clocks show.
+// ErrNoMajority says that too few voters have reported the time on their clocks.
 var ErrNoMajority = errors.New("no majority of the shard's voters says what the time is")
 
-// AdoptDay sets the time of day to what a majority of the voters say, at once and however little that is. It returns
-// by how much. The node must lead.
+// AdoptDay sets the time of day to the time that a majority of the voters report, at once
+// and however small the difference is. by is the change. The node must lead.
 func (s *Shard) AdoptDay(ctx context.Context) (by time.Duration, err error) {
 	now := s.voterClocks()
 	if !now.Known() {
@@ -184,8 +193,9 @@ func (s *Shard) AdoptDay(ctx context.Context) (by time.Duration, err error) {
 	return -time.Duration(away) * time.Microsecond, err
 }
 
-// HearTime takes over the log time that a node told between two moments of the monotonic clock, if that is the shard's
-// leader.
+// HearTime adopts the log time from a node's answer, if that node is the shard's leader.
+// sentUs and gotUs are the times of the question and of the answer, on the monotonic
+// clock.
 func (s *Shard) HearTime(node string, t clock.LogTime, sentUs, gotUs int64) {
 	term, leads := s.group.Leadership()
 	if leader, _ := s.group.Leader(); leads || term != t.Term || string(leader) != node {
@@ -196,8 +206,8 @@ func (s *Shard) HearTime(node string, t clock.LogTime, sentUs, gotUs int64) {
 	s.clock.mu.Unlock()
 }
 
-// LogTime is the log time of a shard that this node leads. It returns false if it does not, or does not
-// know it yet.
+// LogTime is the log time of a shard that this node leads. It returns false if this node
+// does not lead, or does not know the log time yet.
 func (s *Shard) LogTime() (clock.LogTime, bool) {
 	term := s.readyTerm.Load()
 	if term == 0 || !s.Leads() {
@@ -214,17 +224,17 @@ func (s *Shard) LogTime() (clock.LogTime, bool) {
 // TimesDaySet is how often this replica has set the time of day.
 func (s *Shard) TimesDaySet() uint64 { return s.clock.set.Load() }
 
-// DayStatus is how the time of day of a shard stands, at its leader.
+// DayStatus is the state of a shard's time of day, at its leader.
 type DayStatus struct {
-	// OffsetMs leads from the log time to the time of day.
+	// OffsetMs is the time of day minus the log time.
 	OffsetMs int64
-	// Known reports whether a majority of the voters says what the time is, AwayMs by how much the time of day is
-	// ahead of that; negative: behind.
+	// Known reports whether a majority of the voters report a time. AwayMs is how far the
+	// time of day is ahead of that time. It is negative if the time of day is behind.
 	Known  bool
 	AwayMs float64
 }
 
-// Day tells how the time of day stands.
+// Day returns the state of the time of day.
 func (s *Shard) Day() DayStatus {
 	now := s.voterClocks()
 	d := DayStatus{OffsetMs: s.machine.DayOffsetMs(), Known: now.Known()}

@@ -9,45 +9,47 @@ import (
 	"lockstep/fsm"
 )
 
-// estimates are the leader's guess at the work of what takes long: of each program what it was
-// seen to do of late, and of a command what its name was. A guess only decides which calls wait
-// before the log; where it is too low the machine refuses what is too much (fsm, backlog.go).
+// estimates are the leader's guesses at the work of commands that may take long. For a
+// program the guess is the work that it did lately, and for another command the work of
+// its name. A guess only decides which calls wait in front of the log. If it is too low,
+// the machine refuses the excess (fsm, backlog.go).
 type estimates struct {
 	rows map[string]*estimate
-	// first is what programs did of late that nobody had seen before.
+	// first is the work that programs did lately when they ran for the first time.
 	first int64
 	// open is the work of all txns that are in the log, or on their way, and have not run.
 	open int64
-	// free is how many txns are among them that need not hold the lane (fsm, backlog.go): freeMax
-	// at most.
+	// free is how many of these txns need not hold the lane (fsm, backlog.go). It is at
+	// most freeMax.
 	free, freeMax int
 }
 
-// estimate is the guess at the work of one program or command. All is guarded by the throttle's mutex.
+// estimate is the guess at the work of one program or command. The throttle's mutex
+// guards it.
 type estimate struct {
-	// work is in units of work (command.WorkSecond); runs is whether it was ever seen.
+	// work is in units of work (command.WorkSecond). seen is true if a call has run.
 	work int64
 	seen bool
-	// open is how many are in the log and have not run.
+	// open is how many of its calls are in the log and have not run.
 	open int
-	// keyed is true if it locks its keys alone, and its arguments do not say how long it
+	// keyed is true if it locks only its keys and its arguments do not say how long it
 	// takes.
 	keyed bool
 }
 
 const (
-	// estimateFirst is what a program is taken to do that is the first of its kind: so many
-	// hundreds of new ones fit into the limit.
+	// estimateFirst is the guess for a new program before any new program has run. A few
+	// hundred of them fit within the limit.
 	estimateFirst = command.WorkSecond / 500
-	// estimateLeast is what it is taken to do at least.
+	// estimateLeast is the least guess.
 	estimateLeast = command.WorkSecond / 100_000
-	// riseShare and fallShare are the parts of the difference by which a guess follows what
-	// was seen: up fast, and down slowly.
+	// A guess follows the work that was seen: it rises by one part in riseShare of the
+	// difference, and falls by one part in fallShare.
 	riseShare, fallShare = 2, 8
-	// slowLeast is the guess from which on work with key locks must not hold the lane, for others
-	// would wait for it.
+	// slowLeast is the guess from which on a command that locks only its keys must not
+	// hold the lane, because other commands would wait for it.
 	slowLeast = command.WorkSecond / 1000
-	// estimatesMax bounds the guesses that are kept.
+	// estimatesMax bounds the number of guesses.
 	estimatesMax = 4096
 )
 
@@ -56,8 +58,8 @@ func (e *estimates) init(freeMax int) {
 	e.first = estimateFirst
 }
 
-// of is the estimate of a name; keyed tells whether the program locks its keys alone, and is
-// asked where the name is new.
+// of is the estimate for a name. keyed reports whether the program locks only its keys.
+// It is called if the name is new.
 func (e *estimates) of(name []byte, keyed func() bool) *estimate {
 	if row := e.rows[string(name)]; row != nil {
 		return row
@@ -70,9 +72,9 @@ func (e *estimates) of(name []byte, keyed func() bool) *estimate {
 	return row
 }
 
-// forget drops the guesses at what is not in the log now.
+// forget drops the guesses for commands that are not in the log now.
 func (e *estimates) forget() {
-	// order does not matter: all that nobody needs are dropped
+	// the order does not matter: all unused guesses are dropped
 	for name, row := range e.rows {
 		if row.open == 0 {
 			delete(e.rows, name)
@@ -80,14 +82,14 @@ func (e *estimates) forget() {
 	}
 }
 
-// begin counts one more that is on its way into the log.
+// begin counts one more call on its way into the log.
 func (e *estimates) begin(row *estimate) {
 	row.open++
 	e.open += row.work
 }
 
-// takeFree takes a place for a txn that is to be free of the lane. It returns false if there is
-// none for it. Half of them are kept for what is known to take long.
+// takeFree counts a txn that does not hold the lane. It returns false if there is no room
+// for it. Half of the room is kept for commands that are known to take long.
 func (e *estimates) takeFree(row *estimate) bool {
 	if !row.keyed || e.free >= e.freeMax/2 && !(row.slow() && e.free < e.freeMax) {
 		return false
@@ -96,17 +98,17 @@ func (e *estimates) takeFree(row *estimate) bool {
 	return true
 }
 
-// end counts one less.
+// end counts one call less.
 func (e *estimates) end(row *estimate) {
 	row.open--
 	e.open -= row.work
 }
 
-// slow reports whether it locks its keys alone and is known to take long.
+// slow reports whether the command locks only its keys and is known to take long.
 func (row *estimate) slow() bool { return row.keyed && row.work >= slowLeast }
 
-// learn takes note of the work that one did. Those that are still open are then counted by the
-// new guess.
+// learn records the work of one call. The calls that are still open count with the new
+// guess from then on.
 func (e *estimates) learn(row *estimate, work int64) {
 	next := follow(row.work, work)
 	if !row.seen {
@@ -124,7 +126,8 @@ func follow(guess, seen int64) int64 {
 	return max(guess-(guess-seen)/fallShare, estimateLeast)
 }
 
-// nameOf is the name that an op's work is known by, in buf where that is large enough.
+// nameOf is the name under which an op's work is recorded. It is in buf if buf is large
+// enough.
 func nameOf(buf []byte, op *fsm.Op) []byte {
 	spec := op.Spec()
 	switch {
@@ -144,8 +147,7 @@ func nameOf(buf []byte, op *fsm.Op) []byte {
 	return append(buf[:0], spec.Name...)
 }
 
-// locksKeys reports whether a program, as far as a replica knows it, locks its keys
-// alone.
+// locksKeys reports whether a program locks only its keys, as far as this replica knows.
 func locksKeys(programs *command.Programs, op *fsm.Op) bool {
 	spec := op.Spec()
 	if spec.ProgramKind() == command.KindFunction {

@@ -15,9 +15,9 @@ import (
 )
 
 const (
-	// evictEvery is the longest the leader goes without looking at the memory, if
-	// that has a limit, and evictEveryWaiting the same while writes wait for it: other
-	// shards, and their leaders on other nodes, free memory without telling.
+	// evictEvery is the longest time between two checks of the memory by the leader, if
+	// there is a limit. evictEveryWaiting is the same while writes wait for memory: other
+	// shards, and their leaders on other nodes, free memory without a message.
 	evictEvery        = 100 * time.Millisecond
 	evictEveryWaiting = 2 * time.Millisecond
 	// evictWaitMax is how long a write waits for eviction before it is refused.
@@ -28,26 +28,26 @@ const (
 	evictBytesMax = 256 << 10
 )
 
-// evictor keeps the memory of a shard's node below maxmemory, while this node
-// leads the shard. The leader chooses the keys, by its own record of their use,
-// and the log carries the deletions: no replica chooses for itself.
+// evictor keeps the memory of a shard's node below maxmemory, while this node leads the
+// shard. The leader chooses the keys, by its own record of their use, and the log carries
+// the deletions: no replica chooses for itself.
 //
-// A write that may need memory is let into the log as long as what the keys use
-// and what is on its way stay below the limit. Beyond, it waits here, in order of
-// arrival, until enough was evicted; where nothing can be evicted it is refused.
-// What is applied is never refused for memory.
+// A write that may need memory enters the log as long as the memory of the keys plus the
+// growth on its way stays below the limit. Otherwise it waits here, in order of arrival,
+// until enough keys have been evicted. If no key can be evicted, it is refused. Entries
+// are never refused for lack of memory when they are applied.
 type evictor struct {
 	shard *Shard
 	*stepper.Stepper
 	pool evictPool
-	// going tells that eviction has begun, and is to go on to the end of the
-	// reserve; it begins at its half, so that it goes in batches.
+	// going is true while eviction runs. It starts when half of the reserve is used, and
+	// ends when the whole reserve is free, so that it works in batches.
 	going bool
 
-	// waitingBytes is the sum over waiting; readable without the lock.
+	// waitingBytes is the sum over waiting. It may be read without the lock.
 	waitingBytes atomic.Int64
 	number       atomic.Int64
-	mu           sync.Mutex
+	mu           sync.Mutex // guards waiting, stopped
 	// waiting are admitted bundles that are not queued yet; admission bounds them.
 	waiting []waitingCall
 	stopped bool
@@ -67,8 +67,8 @@ func (v *evictor) init(s *Shard) {
 
 func (v *evictor) usedBytes() int64 { return v.shard.cfg.Memory.UsedBytes() }
 
-// growthBytes is what is on its way into the keys of this shard, at most but for
-// what Go and the tables add.
+// growthBytes is the most by which writes on their way can make this shard's keys grow,
+// not counting what Go and the tables add.
 func (v *evictor) growthBytes() int64 {
 	_, bytes := v.shard.admit.outstanding()
 	return max(bytes-v.waitingBytes.Load(), 0) + v.shard.admit.growth.Load()
@@ -91,7 +91,7 @@ func (v *evictor) wait(c *bundleCall, growth int64) {
 	v.Kick()
 }
 
-// loop evicts, and lets waiting writes go on, until the shard is closed.
+// loop evicts keys and releases waiting writes, until the shard is closed.
 func (v *evictor) loop() {
 	v.Run(v.shard.ctx, func(ctx context.Context) time.Duration {
 		for v.round() && ctx.Err() == nil {
@@ -115,7 +115,7 @@ func (v *evictor) stop() {
 	v.release(func(*waitingCall) (bool, error) { return true, cluster.ErrShuttingDown })
 }
 
-// round evicts once if need be, and tells whether it is worth another look.
+// round evicts once if needed. It returns true if another round should follow.
 func (v *evictor) round() bool {
 	s := v.shard
 	if !s.Leads() {
@@ -131,8 +131,8 @@ func (v *evictor) round() bool {
 	return evicted
 }
 
-// needBytes is this shard's part of what the node uses beyond the limit, less
-// the reserve: shards pay by what they have to give.
+// needBytes is this shard's part of the memory that the node uses above the limit less
+// the reserve. Each shard's part is in proportion to what it can evict.
 func (v *evictor) needBytes(settings *command.Settings) int64 {
 	limit, policy := settings.MemoryBytesMax, settings.Policy()
 	was := v.going
@@ -141,7 +141,7 @@ func (v *evictor) needBytes(settings *command.Settings) int64 {
 		return 0
 	}
 	reserve := reserveBytes(limit)
-	// A great deal on its way may be overwritten values: it evicts no more than
+	// Many bytes on their way may only overwrite values, so they count as no more than
 	// the reserve.
 	excess := v.usedBytes() + min(v.growthBytes(), reserve) - (limit - reserve)
 	if excess <= 0 || (!was && excess <= reserve/2) {
@@ -155,8 +155,8 @@ func (v *evictor) needBytes(settings *command.Settings) int64 {
 	return max(int64(float64(excess)*float64(min(own, all))/float64(all)), 1)
 }
 
-// evict deletes keys of about that size, as many as one entry may. It tells
-// whether it did.
+// evict deletes keys of about that size, but not more than one entry may delete. It
+// returns true if it deleted any.
 func (v *evictor) evict(settings *command.Settings, needBytes int64) bool {
 	chosen := v.pool.choose(v.shard, settings, needBytes)
 	if len(chosen) == 0 {
@@ -165,8 +165,8 @@ func (v *evictor) evict(settings *command.Settings, needBytes int64) bool {
 	return v.shard.proposeEviction(chosen) == nil
 }
 
-// proposeEviction puts the deletion of keys into the log and waits until it has
-// executed. A failure means that leadership was lost.
+// proposeEviction puts the deletion of keys into the log and waits until it has executed.
+// An error means that this node lost the lead.
 func (s *Shard) proposeEviction(chosen []engine.Candidate) error {
 	op := fsm.Op{Args: make([][]byte, 0, 1+3*len(chosen))}
 	op.Args = append(op.Args, []byte("lockstep.evict"))
@@ -175,14 +175,13 @@ func (s *Shard) proposeEviction(chosen []engine.Candidate) error {
 		op.Args = append(op.Args, strconv.AppendInt(nil, int64(c.DB), 10), []byte(c.Key), strconv.AppendUint(nil, c.Version, 10))
 	}
 	return runOwn(s.ctx, fsm.Txn{Kind: fsm.KindEvict, Ops: []fsm.Op{op}}, func(bundle []byte, done func(Result)) {
-		// It must not wait for room that only it can make.
+		// The deletion must not wait for room that only the deletion can make.
 		s.admit.force(1, len(bundle))
 		s.propose.take(newBundleCall(bundle, 1, done, &s.admit))
 	})
 }
 
-// admit lets waiting writes go on as far as there is room, and refuses those
-// for which there will be none.
+// admit queues waiting writes while there is room, and refuses those that will find none.
 func (v *evictor) admit(settings *command.Settings) {
 	if v.number.Load() == 0 {
 		return
@@ -203,8 +202,8 @@ func (v *evictor) admit(settings *command.Settings) {
 	})
 }
 
-// release takes waiting writes out, oldest first, until one is to stay, and
-// queues or refuses each.
+// release takes waiting writes out, oldest first, and queues or refuses each. It stops at
+// the first that decide keeps.
 func (v *evictor) release(decide func(*waitingCall) (goes bool, err error)) {
 	for {
 		v.mu.Lock()

@@ -8,23 +8,23 @@ import (
 	"lockstep/fsm"
 )
 
-// verdict is what becomes of a bundle.
+// verdict says whether a bundle may enter the log.
 type verdict uint8
 
 const (
 	memoryAllows verdict = iota
 	memoryWaits
 	memoryRefuses
-	// memoryDivides: the bundle's txns may go one by one, and not all at once.
+	// memoryDivides means that the bundle's txns may go one by one, but not all at once.
 	memoryDivides
 )
 
-// judge says whether a bundle of n txns that has been admitted may go into the
-// log, and what it may need in memory beyond its bytes.
+// judge decides whether an admitted bundle of n txns may go into the log, and how much
+// memory it may need beyond its bytes.
 //
-// A command is let in while there is room, however much it needs, as by Redis;
-// those behind it count that need. So the limit is exceeded by one command at
-// most, or by a transaction, which may need no more than the limit.
+// As in Redis, a command is let in while there is room, however much it needs; the
+// commands after it count that need. So at most one command exceeds the limit, or one
+// transaction, which may need no more than the limit.
 func (v *evictor) judge(bundle []byte, n int) (verdict, int64) {
 	settings := v.shard.machine.Settings()
 	limit := settings.MemoryBytesMax
@@ -52,23 +52,23 @@ func (v *evictor) judge(bundle []byte, n int) (verdict, int64) {
 	return memoryWaits, d.bytes
 }
 
-// demand is what a bundle asks of the memory.
+// demand is the memory that a bundle needs.
 type demand struct {
-	// any is true if one of its txns may need some.
+	// any is true if one of its txns may need memory.
 	any bool
-	// bytes is what they may need beyond their own bytes, and largest the part of
-	// one command.
+	// bytes is what the txns may need beyond their own bytes. largest is the part of one
+	// command.
 	bytes, largest int64
 }
 
-// demandOf works out a bundle's demand. Where that is more than room, it looks at
-// the values: what a command fills may be there already.
+// demandOf works out a bundle's demand. If that is more than room, it looks at the stored
+// values: a key that a command fills may exist already.
 func (v *evictor) demandOf(bundle []byte, settings *command.Settings, growth, room int64) demand {
 	sizes := command.Sizes{ValueBytesMax: settings.ValueBytesMax}
 	of := func(int) *command.Sizes { return &sizes }
 	sum := func() (d demand) {
 		fsm.EachTxn(bundle, func(t *fsm.Txn) {
-			// What the bundle makes itself may be read by what follows in it.
+			// Later commands of the bundle may read what earlier ones make.
 			sizes.AllBytes = bounded(v.shard.machine.Keyspace().MemoryBytes() + growth + d.bytes)
 			d.any = d.any || t.GrowsMemory()
 			bytes, largest := t.GrowthBytes(of)
@@ -87,7 +87,7 @@ func (v *evictor) demandOf(bundle []byte, settings *command.Settings, growth, ro
 	return d
 }
 
-// bounded keeps sums of bounds from running over.
+// bounded keeps sums of bounds from overflowing.
 func bounded(bytes int64) int64 {
 	if bytes < 0 || bytes > math.MaxInt64/4 {
 		return math.MaxInt64 / 4
@@ -95,8 +95,8 @@ func bounded(bytes int64) int64 {
 	return bytes
 }
 
-// valueBytes is the memory of a key's entry at the moment, 0 if there is none. It returns
-// false if it cannot be had without waiting.
+// valueBytes is the memory of a key's entry now, or 0 if there is no entry. known is
+// false if the answer would need a wait.
 func (s *Shard) valueBytes(db int, key []byte) (bytes int64, known bool) {
 	ks, locks := s.machine.Keyspace(), s.machine.Sched()
 	slot := ks.LockSlot(key)

@@ -16,33 +16,33 @@ import (
 const (
 	// poolMax is how many of the best candidates are remembered between draws.
 	poolMax = 64
-	// poolKeep is how long: what was the best choice then may be in use by now.
+	// poolKeep is how long they are remembered: a key that was the best choice then may
+	// be in use by now.
 	poolKeep = time.Second
-	// picksPerLock is how many keys are chosen for each lock slot looked into.
+	// picksPerLock is how many keys are chosen for each lock slot that is searched.
 	picksPerLock = 4
 	// samplesMax bounds maxmemory-samples.
 	samplesMax = 64
-	// drawsMax bounds the lock slots that are looked into for one entry.
+	// drawsMax bounds the lock slots that are searched for one entry.
 	drawsMax = 4 * evictKeysMax
-	// nearestSlots is in how many lock slots the nearest expiries are looked for
-	// first.
+	// nearestSlots is how many lock slots are searched first for the nearest expiries.
 	nearestSlots = 64
 )
 
-// evictPool chooses keys to evict. As Redis does, it does not keep keys in the
-// order of their use but draws some, and takes the best of those and of the
-// best drawn before.
+// evictPool chooses keys to evict. As Redis does, it does not keep keys in the order of
+// their use: it samples some keys, and takes the best of these and of the best from
+// earlier samples.
 //
-// Where the nearest expiry goes first there is no need to draw: lock slots keep
-// their keys in that order.
+// For the policy that evicts the nearest expiry first, sampling is not needed: lock slots
+// keep their keys in that order.
 type evictPool struct {
-	// best is sorted, the next to go last.
+	// best is sorted; the last element goes first.
 	best []scored
 	at   time.Time
 	// sums[i] is the number of keys in lock slots 0 to i.
 	sums  []int64
 	drawn []engine.Candidate
-	// taken are the keys of the batch at hand.
+	// taken are the keys of the current batch.
 	taken map[poolKey]struct{}
 }
 
@@ -51,13 +51,13 @@ type poolKey struct {
 	key string
 }
 
-// scored is a candidate and how much it deserves to go.
+// scored is a candidate with its score; the highest score goes first.
 type scored struct {
 	engine.Candidate
 	score int64
 }
 
-// batch collects what one entry deletes.
+// batch collects the keys that one entry deletes.
 type batch struct {
 	needBytes, nameBytes int64
 	chosen               []engine.Candidate
@@ -94,8 +94,8 @@ func (p *evictPool) choose(s *Shard, settings *command.Settings, needBytes int64
 		samples = 1
 		p.best = p.best[:0]
 	}
-	// For each key that goes so many must have been looked at; of few keys all
-	// are in the pool soon.
+	// So many keys must have been looked at for each key that goes. If the keys are few,
+	// all of them are in the pool soon.
 	looked := 0
 	for draws := 0; !b.full() && draws < drawsMax; draws++ {
 		looked += max(p.draw(s, policy.Volatile(), samples*picksPerLock, score), 1)
@@ -105,7 +105,8 @@ func (p *evictPool) choose(s *Shard, settings *command.Settings, needBytes int64
 	return b.chosen
 }
 
-// scorer says how a policy judges candidates: the greater, the sooner.
+// scorer returns the score of a candidate under a policy: the greater, the sooner it
+// goes.
 func scorer(s *Shard, settings *command.Settings) func(*engine.Candidate) int64 {
 	minute := uint16(0)
 	if s.cfg.Machine.UseTick != nil {
@@ -114,7 +115,7 @@ func scorer(s *Shard, settings *command.Settings) func(*engine.Candidate) int64 
 	lfu := settings.LFU()
 	switch policy := settings.Policy(); {
 	case policy.LFU():
-		// Of keys used as often, the one not used for longest.
+		// Of keys used equally often, the one not used for longest goes first.
 		return func(c *engine.Candidate) int64 {
 			return int64(engine.UnusedMin(c.Use, minute)) - int64(lfu.Count(c.Use, minute))<<16
 		}
@@ -126,8 +127,8 @@ func scorer(s *Shard, settings *command.Settings) func(*engine.Candidate) int64 
 	return func(c *engine.Candidate) int64 { return -int64(c.Use) }
 }
 
-// weigh sums up the keys of the lock slots, so that each is drawn from as it
-// has keys.
+// weigh adds up the number of keys in each lock slot, so that a slot is drawn with a
+// probability in proportion to its keys.
 func (p *evictPool) weigh(ks *engine.Keyspace, volatile bool) {
 	p.sums = slices.Grow(p.sums[:0], ks.LockSlots())
 	var sum int64
@@ -137,8 +138,7 @@ func (p *evictPool) weigh(ks *engine.Keyspace, volatile bool) {
 	}
 }
 
-// draw looks at n keys of one lock slot, drawn at random, and returns how many
-// of them were new.
+// draw samples n keys of a random lock slot. It returns how many of them were new.
 func (p *evictPool) draw(s *Shard, volatile bool, n int, score func(*engine.Candidate) int64) int {
 	total := p.sums[len(p.sums)-1]
 	if total == 0 {
@@ -146,7 +146,7 @@ func (p *evictPool) draw(s *Shard, volatile bool, n int, score func(*engine.Cand
 	}
 	at := rand.Int64N(total)
 	slot := int32(sort.Search(len(p.sums), func(i int) bool { return p.sums[i] > at }))
-	// Of few keys all would be drawn, the best of them or not.
+	// Otherwise all keys of a small shard would be drawn, good candidates or not.
 	n = min(n, max(int(s.machine.Keyspace().Weight(slot, volatile)), 1))
 	s.lookInto(slot, func(ks *engine.Keyspace) { p.drawn = ks.Sample(p.drawn[:0], slot, volatile, n, rand.IntN) })
 	fresh := 0
@@ -158,11 +158,11 @@ func (p *evictPool) draw(s *Shard, volatile bool, n int, score func(*engine.Cand
 	return fresh
 }
 
-// lookInto calls look with a lock slot held shared.
+// lookInto calls look while it holds a lock slot shared.
 func (s *Shard) lookInto(slot int32, look func(ks *engine.Keyspace)) {
 	var ticket sched.Ticket
 	access := sched.Access{Slots: []sched.SlotMode{{Slot: slot, Mode: sched.Shared}}}
-	// In this order: of a state that is being replaced nobody changes the keys.
+	// The order matters: nothing changes the keys of a state that is being replaced.
 	ks, locks := s.machine.Keyspace(), s.machine.Sched()
 	if locks.Lock(s.ctx, &ticket, &access) != nil {
 		return
@@ -171,8 +171,8 @@ func (s *Shard) lookInto(slot int32, look func(ks *engine.Keyspace)) {
 	locks.Unlock(&ticket)
 }
 
-// offer puts a candidate into the pool if it is among the best; it tells whether
-// the candidate was not known.
+// offer puts a candidate into the pool if it is among the best. It returns true if the
+// candidate was not in the pool before.
 func (p *evictPool) offer(c scored) bool {
 	if _, taken := p.taken[poolKey{c.DB, c.Key}]; taken {
 		return false
@@ -204,9 +204,9 @@ func (p *evictPool) take(b *batch, n int) {
 	}
 }
 
-// chooseNearest chooses the keys with the nearest expiry, and tells whether it
-// found any. The lock slots with the nearest keys are looked into up to the time
-// at which the next one begins: so what is found is nearer than all the rest.
+// chooseNearest chooses the keys with the nearest expiry. It returns false if it found
+// none. It searches the lock slots with the nearest keys, each up to the time at which
+// the next slot starts: so the chosen keys expire before all others.
 func (p *evictPool) chooseNearest(s *Shard, b *batch) bool {
 	ks := s.machine.Keyspace()
 	type due struct {

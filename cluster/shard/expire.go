@@ -11,7 +11,7 @@ import (
 )
 
 const (
-	// expireEvery is the longest the leader goes without looking for due keys.
+	// expireEvery is the longest time between two searches of the leader for due keys.
 	expireEvery = 100 * time.Millisecond
 	// expireKeysMax and expireBytesMax bound one entry: the keys it deletes, and
 	// their names.
@@ -19,9 +19,9 @@ const (
 	expireBytesMax = 256 << 10
 )
 
-// expireLoop deletes keys that are due, while this node leads. It decides
-// nothing that matters: whether a key is gone follows from the log's time; this
-// loop moves that time and frees the memory.
+// expireLoop deletes keys that are due, while this node leads. No result depends on it:
+// whether a key has expired follows from the log's time. The loop moves that time on and
+// frees the memory.
 func (s *Shard) expireLoop() {
 	s.expiry.Run(s.ctx, func(context.Context) time.Duration {
 		switch {
@@ -34,14 +34,14 @@ func (s *Shard) expireLoop() {
 		ks, nowMs := s.machine.Keyspace(), s.nowMs()
 		next, _ := ks.NextExpiryMs()
 		pause := untilDue(next, nowMs)
-		// A key that is due before those that were seen ends the pause.
+		// A key that is due earlier than those that were seen ends the pause.
 		ks.WakeBefore(min(next, nowMs+pause.Milliseconds()), s.expiry.Kick)
 		return pause
 	})
 }
 
-// untilDue is how long to wait for a key that is due at a time, which may be in a
-// million years.
+// untilDue is how long to wait for a key that is due at dueMs, which may be a million
+// years away.
 func untilDue(dueMs, nowMs int64) time.Duration {
 	return time.Duration(min(max(dueMs-nowMs, 1), expireEvery.Milliseconds())) * time.Millisecond
 }
@@ -57,8 +57,8 @@ func (s *Shard) expireDue() {
 	for _, d := range due {
 		op.Args = append(op.Args, strconv.AppendInt(nil, int64(d.DB), 10), []byte(d.Key))
 	}
-	// A failure means that leadership was lost or that the shard is busy; the
-	// keys are found again.
+	// An error means that this node lost the lead or that the shard is busy. The loop
+	// finds the keys again.
 	began := time.Now()
 	_ = s.proposeOwn(s.ctx, fsm.Txn{Kind: fsm.KindExpire, Ops: []fsm.Op{op}})
 	s.cfg.Group.took(Expire, began)
@@ -88,7 +88,7 @@ func (s *Shard) collectDue(nowMs int64) []engine.Due {
 	return due
 }
 
-// withinBytes is how many of the keys, one at least, one entry has room for.
+// withinBytes is how many of the keys fit in one entry, but at least one.
 func withinBytes(due []engine.Due) int {
 	bytes := 0
 	for i, d := range due {

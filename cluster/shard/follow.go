@@ -7,28 +7,29 @@ import (
 )
 
 const (
-	// servedBehindMax bounds the waiters that are served in one entry, servedBytesMax
-	// their commands, and servedKeysMax the keys of one: all of them are locked with the
-	// write's. servedRoomBytes is left free in the entry.
+	// servedBehindMax bounds the waiters that one entry serves, servedBytesMax the bytes
+	// of their commands, and servedKeysMax the keys of one waiter: all of these are
+	// locked together with the keys of the write. servedRoomBytes is left free in the
+	// entry.
 	servedBehindMax = 1024
 	servedBytesMax  = 1 << 20
 	servedKeysMax   = 64
 	servedRoomBytes = 64 << 10
-	// unknownMost is how many are served behind a write of which nobody knows how much
-	// it brings. More are as soon as it has run.
+	// unknownMost is how many waiters are served behind a write that may add any number
+	// of elements. More are served as soon as the write has run.
 	unknownMost = 8
 )
 
-// following are the KindServes that go into an entry, behind its bundles' txns.
+// following is a KindServe that goes into an entry, behind its bundles' txns.
 type following struct {
-	// of is the place of the bundle, call what the leader learns of the outcome by.
+	// of is the index of the bundle. call receives the outcome for the leader.
 	of     int
 	behind fsm.Behind
 	call   *bundleCall
 }
 
-// follow chooses the waiters that are served behind the txns of an entry's bundles, of
-// so many bytes, so that a waiting client has its element when the write is answered.
+// follow chooses the waiters that are served behind the txns of an entry's bundles, which
+// have so many bytes. A waiting client then has its element when the write is answered.
 func (w *waiters) follow(calls []*bundleCall, bytes int) []following {
 	w.inherit()
 	if w.takers.Load() == 0 || !w.ofTerm(w.shard.group.Term()) {
@@ -41,35 +42,35 @@ func (w *waiters) follow(calls []*bundleCall, bytes int) []following {
 	return f.all
 }
 
-// ofTerm reports whether they wait in a term.
+// ofTerm reports whether the waiters belong to this term.
 func (w *waiters) ofTerm(term uint64) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.term == term
 }
 
-// follower puts the KindServes of an entry together.
+// follower collects the KindServes of an entry.
 type follower struct {
 	waiters *waiters
 	all     []following
-	// room is for so many bytes.
+	// room is how many bytes still fit.
 	room int
-	// fills are the keys that a txn may fill, and then those that the waiters may which
-	// are served behind it.
+	// fills are the keys that a txn may fill, and after them the keys that the waiters
+	// served behind it may fill.
 	fills []filling
-	// buf is room for those of one command.
+	// buf is space for the fills of one command.
 	buf []command.Fill
 }
 
 type filling struct {
 	db int
 	command.Fill
-	// sure is true if what is to be brought is, unless the key holds another kind of
-	// value.
+	// sure is true if the command certainly adds an element, unless the key holds another
+	// kind of value.
 	sure bool
 }
 
-// bundle goes through the txns of a bundle.
+// bundle handles the txns of a bundle.
 func (f *follower) bundle(of int, bundle []byte) {
 	place := 0
 	fsm.EachTxn(bundle, func(t *fsm.Txn) {
@@ -83,7 +84,7 @@ func (f *follower) bundle(of int, bundle []byte) {
 	})
 }
 
-// fill notes what a txn may fill.
+// fill records the keys that a txn may fill.
 func (f *follower) fill(t *fsm.Txn) {
 	f.fills = f.fills[:0]
 	if t.Kind == fsm.KindCommand || t.Kind == fsm.KindExec {
@@ -108,8 +109,8 @@ func (f *follower) add(op *fsm.Op, sure bool) {
 	}
 }
 
-// serveLocked serves the clients that wait for the keys that a txn may fill, and for those that
-// these fill in turn: key after key, as Redis does.
+// serveLocked serves the clients that wait for the keys that a txn may fill, and for the
+// keys that serving them may fill in turn: key after key, as Redis does.
 func (f *follower) serveLocked(of, place int) {
 	for i := 0; i < len(f.fills); i++ {
 		fill := f.fills[i]
@@ -120,9 +121,9 @@ func (f *follower) serveLocked(of, place int) {
 	}
 }
 
-// takeLocked serves as many of a queue as the txn brings elements, the oldest first.
-// Clients that are being served already are not among them. If that may be in vain, they
-// are tried once more.
+// takeLocked serves the oldest waiters of a queue, as many as the txn adds elements.
+// Waiters that are being served already do not count. Those whose serving may find
+// nothing are served once more.
 func (f *follower) takeLocked(q *waitQueue, fill filling, behind fsm.Behind, of int) {
 	again := unknownMost
 	for _, x := range q.list {
@@ -145,7 +146,7 @@ func (f *follower) takeLocked(q *waitQueue, fill filling, behind fsm.Behind, of 
 	}
 }
 
-// serveBehindLocked notes that a waiter is being served behind a write.
+// serveBehindLocked records that a waiter is being served behind a write.
 func (w *waiters) serveBehindLocked(x *waiter, sure bool) *bundleCall {
 	x.flying++
 	if !sure {

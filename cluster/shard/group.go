@@ -15,7 +15,7 @@ import (
 	"lockstep/cluster/transport"
 )
 
-// GroupConfig is what a group is opened with.
+// GroupConfig is the parameters of a group.
 type GroupConfig struct {
 	ID       uint32
 	Dir      string
@@ -28,74 +28,73 @@ type GroupConfig struct {
 	SM        StateMachine
 	// HeartbeatMs and ElectionMs are Raft's timeouts, equal on all nodes.
 	HeartbeatMs, ElectionMs int
-	// SnapshotEntries is after how many entries a snapshot is taken, and SnapshotBytes
-	// after how many bytes of them. TrailingEntries stay behind one, if they have no more
-	// than SnapshotBytes. All three grow in proportion with the newest snapshot where it is
-	// longer than SnapshotBytes, until SnapshotBytes is SnapshotBytesMax (logMax). Bytes that
-	// are 0 are a default.
+	// A snapshot is taken after SnapshotEntries entries, or after SnapshotBytes bytes of
+	// them. TrailingEntries entries are kept behind a snapshot, if they have no more than
+	// SnapshotBytes. If the newest snapshot is longer than SnapshotBytes, all three grow
+	// in proportion, until SnapshotBytes is SnapshotBytesMax (logMax). If one of the
+	// bytes is 0, its default is used.
 	SnapshotEntries, TrailingEntries int
 	SnapshotBytes, SnapshotBytesMax  uint64
-	// Worked is how much work the state machine has done since the group was opened. It
-	// is nil if no snapshot is taken for it.
+	// Worked is how much work the state machine has done since the group was opened. If
+	// it is nil, work does not lead to snapshots.
 	Worked func() time.Duration
-	// ProbeEvery is how often a leader that has nothing to write writes a little all the
-	// same, to find out that its disk hangs before there is something. If it is 0 the
+	// ProbeEvery is how often a leader without anything to write writes a little, to find
+	// out whether its disk hangs before a caller has to wait for it. If it is 0, the
 	// leader never does.
 	ProbeEvery time.Duration
-	// Verify checks an entry's bytes where they are written and read; may be nil.
+	// Verify checks an entry's bytes when they are written and read. It may be nil.
 	Verify func(data []byte) error
-	// Arriving returns what judges a snapshot that a leader sends. It is nil if none is judged.
+	// Arriving returns the check of a snapshot that a leader sends. It is nil if none is
+	// checked.
 	Arriving func() raftio.Arrival
-	// OnLeader and OnLost are told of this node's leadership, in order, each
-	// OnLeader followed by the OnLost of the same term. They must not block.
+	// OnLeader and OnLost are called when this node gains or loses the lead, in order:
+	// each OnLeader is followed by the OnLost of the same term. They must not block.
 	OnLeader, OnLost func(term uint64)
-	// HandOver, when set, is called as the leadership is about to be given away, before
-	// entries are refused.
+	// HandOver is called just before the leadership is given away and entries are
+	// refused. It may be nil.
 	HandOver func() Handover
-	// VotersLeast is how many voters the group must have before it takes writes on, or
-	// may be led by another node. If it is nil any number will do.
+	// VotersLeast is how many voters the group must have before it accepts writes, or may
+	// be led by another node. If it is nil, any number will do.
 	VotersLeast func() int
 	// StandsBack returns why this node should not lead as long as another one can, or nil if it may lead. If
 	// StandsBack is nil this node may always lead.
 	StandsBack func() error
-	// Pledge is what a replica of this group has promised that this node had before.
+	// Pledge is the promise of a replica of this group that this node had before.
 	Pledge raftio.Pledge
-	// Made is called when the group's files are on disk, before it takes part in
-	// anything; its error ends the opening. May be nil.
+	// Made is called when the group's files are on disk, before the group takes part in
+	// anything. Its error ends the opening. It may be nil.
 	Made func() error
-	// Fatal is told why the node must stop.
+	// Fatal is called with the reason why the node must stop.
 	Fatal func(error)
-	// Synced is told how long log writes take; may be nil.
+	// Synced is called with the duration of each log write. It may be nil.
 	Synced func(time.Duration)
-	// Took is told how long things take that a group does, and a shard (Commit and
-	// its kin); may be nil.
+	// Took is called with the duration of each Work of a group or a shard. It may be nil.
 	Took func(what Work, took time.Duration)
-	// Writing is told 1 when the writing of a snapshot begins and -1 when it ends;
-	// may be nil.
+	// Writing is called with 1 when the writing of a snapshot starts and with -1 when it
+	// ends. It may be nil.
 	Writing func(n int)
 	Log     *slog.Logger
 }
 
-// Work is something of which GroupConfig.Took is told.
+// Work is a kind of work that is reported to GroupConfig.Took.
 type Work uint8
 
-// Commit is from a proposal to its commit, Snapshotting the writing of a snapshot,
-// Expire the deletion of keys that are due.
+// Commit is the time from a proposal to its commit, Snapshotting the writing of a
+// snapshot, and Expire the deletion of keys that are due.
 const (
 	Commit Work = iota
 	Snapshotting
 	Expire
 )
 
-// took reports work that began at a time.
+// took reports work that started at began.
 func (c *GroupConfig) took(what Work, began time.Time) {
 	if c.Took != nil {
 		c.Took(what, time.Since(began))
 	}
 }
 
-// writing tells that a snapshot is being written, until the returned function is
-// called.
+// writing reports that a snapshot is being written, until end is called.
 func (c *GroupConfig) writing() (end func()) {
 	began := time.Now()
 	if c.Writing != nil {
@@ -109,12 +108,12 @@ func (c *GroupConfig) writing() (end func()) {
 	}
 }
 
-// Group is this node's replica of one Raft group: hashicorp/raft with its
-// edges hardened (package raftio).
+// Group is this node's replica of one Raft group: hashicorp/raft, made safe against
+// failures that the library does not handle (package raftio).
 //
-// It opens a raft.Raft and, if need be, another one: where a snapshot arrives
-// that the log contradicts, the library cannot go on, and the group is opened
-// anew without that log (contradicted).
+// Group opens a raft.Raft, and later perhaps another one: the library cannot go on after
+// a snapshot arrives that contradicts the log. Then the group is opened again without
+// that log (contradicted).
 type Group struct {
 	cfg       GroupConfig
 	acks      *raftio.Acks
@@ -126,18 +125,18 @@ type Group struct {
 	latest atomic.Pointer[raftio.Configuration]
 
 	raft atomic.Pointer[raft.Raft]
-	// configuring guards changes of the library's configuration, transferring is held
-	// by a transfer of leadership.
+	// configuring guards changes of the library's configuration. A transfer of leadership
+	// holds transferring.
 	configuring, transferring sync.Mutex
-	// mu guards opening and closing.
+	// mu is held while the group is opened or closed. It guards parts, closed, left.
 	mu     sync.Mutex
 	parts  *groupParts
 	closed bool
-	// left is what this replica has promised, once it is closed.
+	// left is the promise of this replica, once it is closed.
 	left raftio.Pledge
 }
 
-// groupParts are what lives as long as one raft.Raft.
+// groupParts are the parts that live as long as one raft.Raft.
 type groupParts struct {
 	raft   *raft.Raft
 	fsm    *machineFSM
@@ -151,7 +150,7 @@ type groupParts struct {
 	once    sync.Once
 }
 
-// OpenGroup opens the replica from its folder, or an empty one.
+// OpenGroup opens the replica from its folder, or an empty one if the folder has none.
 func OpenGroup(cfg GroupConfig) (*Group, error) {
 	if cfg.SnapshotBytes == 0 {
 		cfg.SnapshotBytes = snapshotBytesUsual
@@ -177,18 +176,18 @@ func OpenGroup(cfg GroupConfig) (*Group, error) {
 func ms(n int) time.Duration { return time.Duration(n) * time.Millisecond }
 
 const (
-	// rpcTimeout is how long a request between two nodes may stand still, and how long its
-	// answer may take for each bytesPerTimeout of the request, at least once (Paced). It
-	// must be enough for a busy network that other copies share: a request that is cut
-	// short begins anew, and would be cut short again. A peer that is gone is noticed by
-	// other means (package transport).
+	// rpcTimeout is how long a request between two nodes may make no progress, and how
+	// long the answer may take for each bytesPerTimeout of the request, at least once
+	// (Paced). It must be enough for a busy network that other copies share: a request
+	// that is cut short starts again, and would be cut short again. Package transport
+	// detects lost peers in another way.
 	rpcTimeout      = 10 * time.Second
 	bytesPerTimeout = 1 << 20
 	// idleConns is how many connections to a peer are kept for requests that do
 	// not go through the pipeline.
 	idleConns = 3
-	// stallMin is the least time a disk is given before the process ends; a sixth of
-	// it, before another node is to lead.
+	// stallMin is the least time that a disk may hang before the process ends. After a
+	// sixth of it, another node is asked to lead.
 	stallMin = 30 * time.Second
 	// ProbeUsual is GroupConfig.ProbeEvery of a group that seldom writes.
 	ProbeUsual = stallMin / 6
@@ -245,7 +244,7 @@ func (g *Group) openLocked() error {
 		return err
 	})
 	if err == nil && p.fsm.broken.Load() {
-		// Raft went back to an older snapshot, and the node has forgotten entries.
+		// Raft went back to an older snapshot, so the node has lost entries.
 		err = errBroken
 		_ = p.raft.Shutdown().Error()
 	}
@@ -279,13 +278,13 @@ func (g *Group) verify(l *raft.Log) error {
 	return g.cfg.Verify(l.Data)
 }
 
-// configured takes note of the latest configuration.
+// configured records the latest configuration.
 func (g *Group) configured(c raftio.Configuration) {
 	g.latest.Store(&c)
 	g.lease.SetVoters(c.Voters())
 }
 
-// watchLeadership tells the owner of each change, keyed by term.
+// watchLeadership reports each change of leadership to the owner, with its term.
 func (g *Group) watchLeadership(p *groupParts) {
 	led := uint64(0)
 	lose := func() {
@@ -297,7 +296,7 @@ func (g *Group) watchLeadership(p *groupParts) {
 	for {
 		select {
 		case <-p.notify:
-			// What was proposed before may never be applied here.
+			// Entries that were proposed before may never be applied here.
 			g.proposals.listen(0)
 		case <-p.stop:
 			lose()
@@ -318,9 +317,9 @@ func (g *Group) watchLeadership(p *groupParts) {
 	}
 }
 
-// leadership reads the term and whether this node leads it, both of one
-// moment. A term begins outside leadership, so where it is the same before and
-// after the state was read, the state is that term's.
+// leadership reads the term and whether this node leads it, both at one moment. A term
+// never starts while this node leads, so if it is the same before and after the state was
+// read, the state belongs to that term.
 func leadership(r *raft.Raft) (term uint64, leads bool) {
 	for {
 		term = r.CurrentTerm()
@@ -353,12 +352,12 @@ func (g *Group) contradicted(p *groupParts, index uint64) {
 	g.proposals.reopen()
 }
 
-// shutdown ends Raft and all that works for it; the stores stay open.
+// shutdown ends Raft and everything that works for it. The stores stay open.
 func (p *groupParts) shutdown() {
 	p.once.Do(func() {
 		p.fsm.closing.Store(true)
 		ended := p.raft.Shutdown()
-		// Requests under way would hold it up.
+		// Open requests would delay the shutdown.
 		_ = p.trans.Close()
 		_ = ended.Error()
 		close(p.stop)
@@ -372,9 +371,9 @@ func (g *Group) ID() uint32 { return g.cfg.ID }
 // HasState reports whether the replica has anything of its group.
 func (g *Group) HasState() bool { return g.raft.Load().LastIndex() > 0 }
 
-// Bootstrap makes this the first state of a new group; a group that has state
-// keeps it. Who begins a group alone leads it at once: without state it has
-// never known a leader, and there is nobody to wait for.
+// Bootstrap makes this the first state of a new group. A group that has state keeps it. A
+// node that starts a group alone leads it at once: without state it has never known a
+// leader, so there is none to wait for.
 func (g *Group) Bootstrap(servers []raft.Server) error {
 	r := g.raft.Load()
 	err := r.BootstrapCluster(raft.Configuration{Servers: servers}).Error()
@@ -393,17 +392,19 @@ func (g *Group) IsLeader() bool { return g.raft.Load().State() == raft.Leader }
 // Term is the current term.
 func (g *Group) Term() uint64 { return g.raft.Load().CurrentTerm() }
 
-// Leadership is the current term and whether this node believes that it leads
-// it, both of one moment.
+// Leadership is the current term and whether this node believes that it leads it, both at
+// one moment.
 func (g *Group) Leadership() (term uint64, leads bool) { return leadership(g.raft.Load()) }
 
-// Leader is the leader this node knows of; empty: none.
+// Leader is the leader that this node knows of. Both results are empty if it knows of
+// none.
 func (g *Group) Leader() (raft.ServerID, raft.ServerAddress) {
 	addr, id := g.raft.Load().LeaderWithID()
 	return id, addr
 }
 
-// Shutdown closes the replica. When ctx ends first the rest goes on behind it.
+// Shutdown closes the replica. If ctx ends first, the shutdown continues in the
+// background.
 func (g *Group) Shutdown(ctx context.Context) error { return within(ctx, g.shutdown) }
 
 func (g *Group) shutdown() error {

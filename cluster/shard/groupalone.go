@@ -11,26 +11,26 @@ import (
 // whose only voter is this node, and under which it has led.
 var keyAlone = []byte("lockstep.alone")
 
-// A follower waits for a heartbeat timeout before it stands for election: there
-// may be a leader, and that one's lease may rest on a promise that this node made
-// before it was started again (raftio.Hush). A node that is the only voter need
-// not wait, but that its configuration names no other voter is not enough: the
-// leader of a group of two may have removed itself a moment ago, and not know yet
-// that it leads no more.
+// A follower waits for a heartbeat timeout before it stands for election: there may be a
+// leader, and that leader's lease may rest on a promise that this node made before its
+// restart (raftio.Hush). A node that is the only voter need not wait. But a configuration
+// that names no other voter does not prove that there is no other leader: the leader of a
+// group of two may have just removed itself, and may not know yet that it no longer
+// leads.
 //
-// Having led is enough. Let this node have led while C, a configuration with no
-// other voter, was the latest in its log. It was elected when its promises had run
-// out, so there was no other leader then. Nobody can be elected later: C's
-// predecessor had at most one voter more, for Raft changes one at a time, so each
-// quorum of it holds this node, which votes for nobody whose log lacks C; and who
-// has C knows that it has no vote. That ends with C's successor, which this node
-// makes itself. So the index of C is written down when this node leads, and as
-// long as C is its latest configuration it stands at once: there is no leader to
-// wait for, and it has promised nothing to anybody.
+// It is enough that this node has led. Let this node have led while C, a configuration
+// with no other voter, was the latest in its log. It was elected when its promises had
+// run out, so there was no other leader then. No other node can be elected later: C's
+// predecessor had at most one voter more, because Raft changes one at a time. So each
+// quorum of it includes this node, which does not vote for a node whose log lacks C; and
+// a node whose log has C knows that it has no vote. This holds until C's successor, which
+// this node makes itself. So this node writes down the index of C when it leads. As long
+// as C is its latest configuration it stands at once: there is no leader to wait for, and
+// it has promised nothing to any node.
 //
-// The library has no call for that. But where ReloadConfig makes the heartbeat
-// timeout shorter, a follower looks at once whether it has run out; so it is made
-// longer first, by a nanosecond.
+// The library has no call for that. But when ReloadConfig shortens the heartbeat timeout,
+// a follower checks at once whether it has run out. So stand first makes it longer, by a
+// nanosecond, and then shorter.
 
 // standAlone makes this node stand for election at once if it is certain that
 // there is no other leader.
@@ -51,11 +51,11 @@ func (g *Group) standAlone(p *groupParts) error {
 	return g.stand(p.raft)
 }
 
-// noteAlone writes down that this node leads, and votes alone.
+// noteAlone records that this node leads and is the only voter.
 func (g *Group) noteAlone(p *groupParts) error {
 	at, alone := g.alone()
-	// Whether this node leads is asked behind that: the configuration must be in
-	// the leader's log.
+	// The order matters: alone was called first, so the configuration is in the leader's
+	// log.
 	if _, leads := leadership(p.raft); !alone || !leads || p.raft.LastIndex() < at {
 		return nil
 	}
@@ -65,14 +65,14 @@ func (g *Group) noteAlone(p *groupParts) error {
 	return p.stores.Stable.SetUint64(keyAlone, at)
 }
 
-// alone reports whether this node is the only voter of the latest configuration, and that
-// one's index.
+// alone reports whether this node is the only voter of the latest configuration, and
+// returns the index of that configuration.
 func (g *Group) alone() (index uint64, alone bool) {
 	latest := g.latest.Load()
 	return latest.Index, slices.Equal(latest.Voters(), []raft.ServerID{g.cfg.LocalID})
 }
 
-// stand has a follower look at its timer now.
+// stand makes a follower check its timer now.
 func (g *Group) stand(r *raft.Raft) error {
 	heartbeat, election := ms(g.cfg.HeartbeatMs), ms(g.cfg.ElectionMs)
 	for _, longer := range []time.Duration{1, 0} {
@@ -86,7 +86,7 @@ func (g *Group) stand(r *raft.Raft) error {
 	return nil
 }
 
-// configure changes what can be changed of a running library's configuration.
+// configure changes the part of a running library's configuration that can be changed.
 func (g *Group) configure(r *raft.Raft, change func(*raft.ReloadableConfig)) error {
 	g.configuring.Lock()
 	defer g.configuring.Unlock()

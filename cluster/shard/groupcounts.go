@@ -10,23 +10,22 @@ import (
 	"lockstep/cluster/raftio"
 )
 
-// GroupCounts are a replica's own counters since it was opened; they are not
-// state.
+// GroupCounts are a replica's own counters since it was opened. They are not state.
 type GroupCounts struct {
-	// Elections are those in which this node stood, Won those it won, and Changes
-	// how often it heard of a leader that it had not, itself included.
+	// Elections counts those in which this node stood, and Won those it won. Changes is
+	// how often it learned of another leader than before, itself included.
 	Elections, Won, Changes atomic.Uint64
 	// FailedHeartbeats are heartbeats to followers that were not answered.
 	FailedHeartbeats atomic.Uint64
-	// Committed, NotProposed and Unknown are what became of proposals.
+	// Committed, NotProposed and Unknown count proposals by their outcome.
 	Committed, NotProposed, Unknown atomic.Uint64
-	// Snapshots were written, SnapshotsFailed were not; SnapshotBytes and
-	// SnapshotUnix are the size of the last that was, and when it was.
+	// Snapshots counts those that were written, and SnapshotsFailed those that were not.
+	// SnapshotBytes and SnapshotUnix are the size and the time of the last one written.
 	Snapshots, SnapshotsFailed  atomic.Uint64
 	SnapshotBytes, SnapshotUnix atomic.Int64
 
-	// applying is when the batch under way was begun to be applied, in nanoseconds
-	// of raftio.Now; 0: none is.
+	// applying is when the application of the current batch started, in nanoseconds of
+	// raftio.Now. It is 0 between batches.
 	applying atomic.Int64
 	// taken is the index up to which the state machine has been given all entries.
 	taken atomic.Uint64
@@ -35,8 +34,8 @@ type GroupCounts struct {
 // Counts returns the replica's counters.
 func (g *Group) Counts() *GroupCounts { return &g.counts }
 
-// Applying is how long the batch of entries has taken so far that is being
-// applied; 0: none is.
+// Applying is how long the current batch of entries has been applied so far. It is 0
+// between batches.
 func (c *GroupCounts) Applying() time.Duration {
 	if began := c.applying.Load(); began != 0 {
 		return raftio.Now() - time.Duration(began)
@@ -47,7 +46,7 @@ func (c *GroupCounts) Applying() time.Duration {
 func (c *GroupCounts) beginApply() { c.applying.Store(int64(raftio.Now())) }
 func (c *GroupCounts) endApply()   { c.applying.Store(0) }
 
-// answered counts what became of a proposal.
+// answered counts the outcome of a proposal.
 func (c *GroupCounts) answered(err error) {
 	switch {
 	case err == nil:
@@ -70,8 +69,8 @@ func (c *GroupCounts) wrote(bytes int64, err error) {
 	c.SnapshotUnix.Store(time.Now().Unix())
 }
 
-// observe has the library's observations counted. It calls the filter at once,
-// from its own goroutines, and there is no channel behind it that could be full.
+// observe counts the library's observations. The library calls the filter directly, from
+// its own goroutines, so there is no channel that could be full.
 func (c *GroupCounts) observe(r *raft.Raft) {
 	r.RegisterObserver(raft.NewObserver(nil, false, func(o *raft.Observation) bool {
 		switch seen := o.Data.(type) {
@@ -100,8 +99,8 @@ func (g *Group) Waiting() int {
 	return len(g.proposals.open)
 }
 
-// countingSink counts the bytes of a snapshot on their way to the disk, and takes no more
-// when the group is being closed.
+// countingSink counts the bytes of a snapshot on their way to the disk. It accepts no
+// more when the group is being closed.
 type countingSink struct {
 	raft.SnapshotSink
 	bytes   int64

@@ -14,12 +14,12 @@ import (
 	"lockstep/cluster/raftio"
 )
 
-// StateMachine is what a group replicates. Its methods are called by one
-// goroutine, but for Snapshot.Persist.
+// StateMachine is the state that a group replicates. One goroutine calls its methods,
+// except for Snapshot.Persist.
 type StateMachine interface {
-	// Apply takes a committed entry over; it must not wait for slow work, unless so
-	// much of it is open that memory would run out, nor keep or change data, which
-	// Raft still sends to followers. After an error the node must stop.
+	// Apply accepts a committed entry. It must not wait for slow work, unless so much
+	// work is open that memory would run out. It must not keep or change data, which Raft
+	// still sends to followers. After an error the node must stop.
 	Apply(index uint64, data []byte) error
 	// Snapshot captures the state after the last applied entry; it is cheap.
 	Snapshot() (Snapshot, error)
@@ -28,43 +28,42 @@ type StateMachine interface {
 	Restore(r io.Reader) error
 }
 
-// Snapshot is a captured state; Persist may run beside later Applies.
+// Snapshot is a captured state. Persist may run during later Applies.
 type Snapshot interface {
 	Persist(w io.Writer) error
 	Release()
 }
 
-// machineFSM is the raft.FSM in front of a StateMachine. It passes on commands
-// alone: Raft's own entries are not the state machine's business, and the
-// group learns of configurations where they are written.
+// machineFSM is the raft.FSM in front of a StateMachine. It passes on commands only:
+// Raft's own entries do not concern the state machine, and the group learns of
+// configurations when they are written.
 type machineFSM struct {
 	sm StateMachine
-	// fatal is told why the node must stop.
+	// fatal is called with the reason why the node must stop.
 	fatal func(error)
-	// writing is told that a snapshot is being written; what it returns, that it
-	// is written.
+	// writing reports that a snapshot is being written, until end is called.
 	writing func() (end func())
 	counts  *GroupCounts
-	// broken: the state machine has failed. Nothing behind the entry it failed at
-	// may be applied, nor may its state become a snapshot.
+	// broken is true if the state machine has failed. No entry after the one at which it
+	// failed may be applied, and its state may not become a snapshot.
 	broken atomic.Bool
-	// own, when set, is told the index of a snapshot that is begun, and ownEnded that
-	// Raft has done with it.
+	// own is called with the index of a snapshot when it starts, and ownEnded when Raft
+	// has finished with it. own may be nil.
 	own      func(index uint64)
 	ownEnded func()
-	// closing ends the writing of snapshots: who closes a group does not wait until its
-	// whole state is written out.
+	// closing ends the writing of snapshots: closing a group does not wait until the
+	// whole state is written.
 	closing atomic.Bool
-	// mu keeps reload from Raft's own calls, which come from one goroutine.
+	// mu keeps reload from Raft's own calls, which come from one goroutine. It guards applied.
 	mu sync.Mutex
-	// applied is the index of the last entry that Raft handed over.
+	// applied is the index of the last entry that Raft has handed over.
 	applied uint64
 	// tail is the log behind the newest snapshot.
 	tail logTail
 }
 
-// raft.BatchingFSM makes Raft count all that it hands over; without it a
-// snapshot is refused while the last entry is a configuration.
+// With raft.BatchingFSM Raft counts all entries that it hands over. Without it Raft
+// refuses a snapshot while the last entry is a configuration.
 var _ raft.BatchingFSM = (*machineFSM)(nil)
 
 var errBroken = errors.New("the state machine has failed")
@@ -79,8 +78,8 @@ func (f *machineFSM) fail(err error) error {
 // Apply implements raft.FSM.
 func (f *machineFSM) Apply(l *raft.Log) any { return f.ApplyBatch([]*raft.Log{l})[0] }
 
-// ApplyBatch implements raft.BatchingFSM. Its results mean nothing: replies go
-// another way.
+// ApplyBatch implements raft.BatchingFSM. Its results are not used: replies take another
+// way.
 func (f *machineFSM) ApplyBatch(logs []*raft.Log) []any {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -129,7 +128,7 @@ func (f *machineFSM) Restore(r io.ReadCloser) error {
 	return nil
 }
 
-// reload writes the state out and loads it again, between two batches.
+// reload writes the state to a file and loads it again, between two batches.
 func (f *machineFSM) reload() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -148,7 +147,7 @@ func (f *machineFSM) reload() error {
 	return nil
 }
 
-// cut fixes the state between two batches.
+// cut captures the state between two batches.
 func (f *machineFSM) cut() (Snapshot, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -162,7 +161,7 @@ func (f *machineFSM) cutLocked() (Snapshot, error) {
 	return f.sm.Snapshot()
 }
 
-// openFSM is what applies entries as long as the group is open.
+// openFSM is the machineFSM, as long as the group is open.
 func (g *Group) openFSM() (*machineFSM, error) {
 	p, err := g.openParts()
 	if err != nil {
@@ -171,7 +170,7 @@ func (g *Group) openFSM() (*machineFSM, error) {
 	return p.fsm, nil
 }
 
-// openParts returns the parts that live as long as the present Raft.
+// openParts returns the parts that live as long as the current Raft.
 func (g *Group) openParts() (*groupParts, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -181,7 +180,8 @@ func (g *Group) openParts() (*groupParts, error) {
 	return g.parts, nil
 }
 
-// cut fixes this replica's state, to be written out beside later entries.
+// cut captures this replica's state, which can be written while later entries are
+// applied.
 func (g *Group) cut() (Snapshot, error) {
 	f, err := g.openFSM()
 	if err != nil {
@@ -190,7 +190,7 @@ func (g *Group) cut() (Snapshot, error) {
 	return f.cut()
 }
 
-// reload writes this replica's state out and loads it again.
+// reload writes this replica's state to a file and loads it again.
 func (g *Group) reload() error {
 	f, err := g.openFSM()
 	if err != nil {
@@ -203,7 +203,7 @@ func (g *Group) reload() error {
 type fsmSnapshot struct {
 	s   Snapshot
 	fsm *machineFSM
-	// end is where the log ended when it was begun.
+	// end is where the log ended when the snapshot started.
 	end logLength
 }
 
@@ -226,7 +226,7 @@ func (f fsmSnapshot) Persist(sink raft.SnapshotSink) (err error) {
 	return nil
 }
 
-// Release implements raft.FSMSnapshot: Raft has done with the snapshot.
+// Release implements raft.FSMSnapshot: Raft has finished with the snapshot.
 func (f fsmSnapshot) Release() {
 	f.s.Release()
 	if f.fsm.ownEnded != nil {

@@ -8,8 +8,8 @@ import (
 	"github.com/hashicorp/raft"
 )
 
-// appendEntriesMax is how many entries one request carries; txns are put
-// together into entries before, so that more would buy nothing.
+// appendEntriesMax is how many entries one request carries. Txns are already batched into
+// entries, so a greater number would bring nothing.
 const appendEntriesMax = 64
 
 // raftConfig is the library's configuration.
@@ -18,17 +18,17 @@ func raftConfig(cfg *GroupConfig, notify chan<- bool, log hclog.Logger) *raft.Co
 	c.LocalID = cfg.LocalID
 	c.HeartbeatTimeout = ms(cfg.HeartbeatMs)
 	c.ElectionTimeout = ms(cfg.ElectionMs)
-	// When a leader that hears nobody steps down. It proves nothing to anybody,
-	// reads have their own lease, so it is as long as the library allows: on a
-	// busy machine a shorter one only makes leaders resign.
+	// This is when a leader that hears no follower steps down. It is no proof for
+	// anything, because reads have their own lease. So it is as long as the library
+	// allows: on a busy machine a shorter time only makes leaders resign.
 	c.LeaderLeaseTimeout = c.HeartbeatTimeout
 	c.MaxAppendEntries = appendEntriesMax
 	c.BatchApplyCh = true
-	// The library takes no snapshot by itself: boundLog has the rule.
+	// The library takes no snapshot by itself: boundLog decides.
 	c.SnapshotThreshold = math.MaxUint64
 	c.TrailingLogs = uint64(cfg.TrailingEntries)
-	// A removed leader follows and hears of nothing; whether the node ends is not
-	// the library's to decide.
+	// A removed leader follows and receives nothing. The library does not decide whether
+	// the node ends.
 	c.ShutdownOnRemove = false
 	c.NotifyCh = notify
 	c.Logger = log
@@ -36,9 +36,9 @@ func raftConfig(cfg *GroupConfig, notify chan<- bool, log hclog.Logger) *raft.Co
 	return c
 }
 
-// probeDisk has a leader whose log rests look whether its disk goes on. One that
-// hangs is noticed by calls that wait for it, and this leader would be replaced only
-// when somebody waits already.
+// probeDisk makes a leader that writes nothing check its disk from time to time. A disk
+// that hangs is noticed by calls that wait for it. Without the check this leader would be
+// replaced only when a caller already waits.
 func (g *Group) probeDisk(p *groupParts) {
 	tick := time.NewTicker(g.cfg.ProbeEvery)
 	defer tick.Stop()
@@ -55,7 +55,7 @@ func (g *Group) probeDisk(p *groupParts) {
 			continue
 		}
 		if err := p.stores.Probe(); err != nil {
-			return // the watchdog has told
+			return // the watchdog has reported the error
 		}
 	}
 }

@@ -32,10 +32,11 @@ func (g *Group) Members() ([]Member, uint64) {
 // Voters is the number of voters of the latest configuration.
 func (g *Group) Voters() int { return len(g.latest.Load().Voters()) }
 
-// VotersCertain is how many voters the group had at least when what is committed was
-// written. The latest configuration may have one more or less than the one before, and
-// only when it is committed itself has a quorum of it all that was acknowledged before.
-// Who votes alone commits by its own vote that there is another.
+// VotersCertain is the least number of voters that the group can have had when the
+// committed entries were written. The latest configuration may have one voter more or
+// less than the one before, and a quorum of it has everything that was acknowledged
+// before only when it is committed itself. An only voter commits the addition of a second
+// one by its own vote.
 func (g *Group) VotersCertain() int {
 	latest := g.latest.Load()
 	voters := latest.Voters()
@@ -45,8 +46,8 @@ func (g *Group) VotersCertain() int {
 	return len(voters)
 }
 
-// otherHas tells whether, where this node is one of two voters, the other one has the log
-// up to their configuration: it has acknowledged that, or leads.
+// otherHas reports, if this node is one of two voters, whether the other one has the log
+// up to their configuration: it has acknowledged that entry, or leads.
 func (g *Group) otherHas(latest *raftio.Configuration) bool {
 	term, leads := g.Leadership()
 	if leads {
@@ -58,7 +59,7 @@ func (g *Group) otherHas(latest *raftio.Configuration) bool {
 	return leader != "" && leader != g.cfg.LocalID || !slices.Contains(latest.Voters(), g.cfg.LocalID)
 }
 
-// Short reports whether the group has fewer voters than it must have to take writes on.
+// Short reports whether the group has fewer voters than it needs to accept writes.
 func (g *Group) Short() bool {
 	if g.cfg.VotersLeast == nil {
 		return false
@@ -79,9 +80,9 @@ func (g *Group) has(id raft.ServerID) bool {
 // changeTimeout bounds one change of membership.
 const changeTimeout = 10 * time.Second
 
-// change carries out a change of configuration, during which the read lease is
-// off. It ends with its raft.Raft at the latest: the library forgets some of what
-// it has taken on when it shuts down.
+// change carries out a change of configuration, with the read lease off meanwhile. It
+// ends with its raft.Raft at the latest, because the library forgets some accepted
+// changes when it shuts down.
 func (g *Group) change(ctx context.Context, begin func(r *raft.Raft, timeout time.Duration) raft.IndexFuture) error {
 	g.mu.Lock()
 	p := g.parts
@@ -100,8 +101,8 @@ func (g *Group) change(ctx context.Context, begin func(r *raft.Raft, timeout tim
 	}))
 }
 
-// within waits for work that has no context of its own. When ctx ends first it goes
-// on behind it.
+// within waits for work that has no context of its own. If ctx ends first, the work
+// continues in the background.
 func within(ctx context.Context, work func() error) error {
 	done := make(chan error, 1)
 	go func() { done <- work() }()
@@ -113,12 +114,12 @@ func within(ctx context.Context, work func() error) error {
 	}
 }
 
-// AddNonvoter adds a server that receives the log and does not vote, or changes
-// its address. prevIndex is the index of the configuration the decision rests
-// on; 0: any.
+// AddNonvoter adds a server that receives the log and does not vote, or changes its
+// address. prevIndex is the index of the configuration that the decision is based on, or
+// 0 for any.
 func (g *Group) AddNonvoter(ctx context.Context, id raft.ServerID, addr raft.ServerAddress, prevIndex uint64) error {
 	if !g.has(id) {
-		// What a former replica of that node has acknowledged says nothing of this one.
+		// Acknowledgements of a former replica of that node do not count for the new one.
 		g.acks.Forget(id)
 	}
 	return g.change(ctx, func(r *raft.Raft, t time.Duration) raft.IndexFuture {
@@ -151,15 +152,15 @@ func (g *Group) Demote(ctx context.Context, id raft.ServerID, prevIndex uint64) 
 // returns 0 if the member has acknowledged nothing yet.
 func (g *Group) Progress(id raft.ServerID) uint64 { return g.acks.Match(id, g.Term()) }
 
-// LastAck tells how long ago the newest request was sent that a member has
-// acknowledged in this term.
+// LastAck is how long ago the newest request was sent that a member has acknowledged in
+// this term.
 func (g *Group) LastAck(id raft.ServerID) (age time.Duration, ok bool) {
 	sent := g.acks.Sent(id, g.Term())
 	return raftio.Now() - sent, sent != 0
 }
 
-// Sending tells how many bytes of a snapshot a member has been sent, and how many there
-// are; 0 and 0: none is being sent.
+// Sending is how many bytes of a snapshot a member has been sent, and how many there are.
+// Both are 0 if none is being sent.
 func (g *Group) Sending(id raft.ServerID) (sent, size int64) {
 	g.mu.Lock()
 	p := g.parts
@@ -176,22 +177,22 @@ func (g *Group) TakeSnapshot() error {
 	return err
 }
 
-// GroupStats is where a replica stands.
+// GroupStats is the state of a replica.
 type GroupStats struct {
 	// Role is leader, follower, candidate or learner.
 	Role                                  string
 	Term, LastIndex, CommitIndex, Applied uint64
 	LeaderID                              raft.ServerID
 	LeaderAddr                            raft.ServerAddress
-	// LastContact is how long ago the leader was heard, 0 on the leader.
+	// LastContact is how long ago the leader was heard. It is 0 on the leader.
 	LastContact time.Duration
 	Voters      int
 }
 
-// Stats tells where the replica stands.
+// Stats returns the state of the replica.
 func (g *Group) Stats() GroupStats {
 	r := g.raft.Load()
-	// Each index may grow while the next is read, which is not less.
+	// Each index may grow while the next one is read, which is never smaller.
 	s := GroupStats{Term: r.CurrentTerm(), Applied: r.AppliedIndex()}
 	s.CommitIndex = r.CommitIndex()
 	s.LastIndex, s.Voters = r.LastIndex(), g.Voters()

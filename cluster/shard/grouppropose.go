@@ -14,44 +14,45 @@ import (
 
 // Errors of proposals and of questions to the leader.
 var (
-	// ErrNotProposed: the entry never entered the log.
+	// ErrNotProposed says that the entry never entered the log.
 	ErrNotProposed = errors.New("shard: not proposed")
-	// ErrEntryTooLong: no log store takes such an entry; it wraps ErrNotProposed.
+	// ErrEntryTooLong says that no log store accepts such an entry. It wraps
+	// ErrNotProposed.
 	ErrEntryTooLong = fmt.Errorf("%w: longer than a log entry may be", ErrNotProposed)
-	// ErrOutcomeUnknown: the entry may be committed yet.
+	// ErrOutcomeUnknown says that the entry may still be committed.
 	ErrOutcomeUnknown = errors.New("shard: outcome unknown")
-	// ErrNotLeading: this node does not lead, or cannot prove that it does.
+	// ErrNotLeading says that this node does not lead, or cannot prove that it does.
 	ErrNotLeading = errors.New("shard: not leading")
 )
 
 // proposeTimeout bounds the wait for room in Raft's queue.
 const proposeTimeout = 5 * time.Second
 
-// listenAfter is after what time somebody waits for Raft's answer to a proposal of
-// which nothing was heard. Where leadership is lost it is asked for at once.
+// listenAfter is the time after which a goroutine waits for Raft's answer to a proposal
+// that has none. When this node loses the lead, a goroutine does so at once.
 const listenAfter = 20 * time.Millisecond
 
-// Proposal is an entry on its way into the log. It is made before it sets out, for
-// it may arrive before the call that sent it returns.
+// Proposal is an entry on its way into the log. It is made before it is sent, because it
+// may be applied before the call that sends it returns.
 type Proposal struct {
 	group *Group
 	done  func(error)
 	began time.Time
-	// future is Raft's answer, once the entry has set out; heard: somebody waits for
-	// it. Both are guarded by proposals.mu.
+	// future is Raft's answer, once the entry has been sent. heard is true if a goroutine
+	// waits for that answer. Both are guarded by proposals.mu.
 	future raft.ApplyFuture
 	heard  bool
 }
 
 // NewProposal prepares a proposal. done is called once: with nil when the entry is
-// committed, else with ErrNotProposed or ErrOutcomeUnknown.
+// committed, otherwise with ErrNotProposed or ErrOutcomeUnknown.
 func (g *Group) NewProposal(done func(error)) *Proposal { return &Proposal{group: g, done: done} }
 
-// Send gives the proposal's entry to Raft; data must not be changed afterwards.
+// Send gives the proposal's entry to Raft. data must not be changed afterwards.
 //
-// Nobody waits for Raft's answer as long as all goes well, for that would be a
-// goroutine for each entry, which costs as much as the writing of several txns: who
-// sees the entry applied says so (Applied).
+// Normally no goroutine waits for Raft's answer: one goroutine per entry would cost as
+// much as writing several txns. Instead, the caller that sees the entry applied calls
+// Applied.
 func (p *Proposal) Send(data []byte) {
 	g := p.group
 	if len(data) > fsm.EntryBytesMax {
@@ -71,20 +72,20 @@ func (p *Proposal) Send(data []byte) {
 	}
 }
 
-// Applied says that the entry is being applied here.
+// Applied reports that the entry is being applied here.
 func (p *Proposal) Applied() { p.group.proposals.finish(p, nil) }
 
-// Propose is a proposal whose entry nobody here sees applied: Raft's answer is
-// waited for. done is called from another goroutine.
+// Propose is for an entry whose application no caller here sees: a goroutine waits for
+// Raft's answer. done is called from another goroutine.
 func (g *Group) Propose(data []byte, done func(error)) {
 	g.NewProposal(done).Send(data)
 	g.proposals.listen(0)
 }
 
-// proposals are the proposals without an answer. The library forgets some when
-// it shuts down: a future that was in its queue is never answered.
+// proposals are the proposals without an answer. The library forgets some of them when it
+// shuts down: a future that was in its queue is never answered.
 type proposals struct {
-	mu   sync.Mutex
+	mu   sync.Mutex // guards what follows, and future and heard of each Proposal
 	open map[*Proposal]struct{}
 	// timer is set while any are open.
 	timer  *time.Timer
@@ -100,8 +101,7 @@ func (ps *proposals) init() {
 	ps.timer.Stop()
 }
 
-// add takes note of a proposal. It returns false if there is no Raft to take it, or it
-// may not.
+// add records a proposal. It returns false if no Raft is open or proposals are refused.
 func (ps *proposals) add(p *Proposal) bool {
 	ps.mu.Lock()
 	defer ps.mu.Unlock()
@@ -116,14 +116,14 @@ func (ps *proposals) add(p *Proposal) bool {
 	return true
 }
 
-// sent takes note of where Raft answers a proposal.
+// sent records the future on which Raft answers a proposal.
 func (ps *proposals) sent(p *Proposal, future raft.ApplyFuture) {
 	ps.mu.Lock()
 	p.future = future
 	ps.mu.Unlock()
 }
 
-// look listens to those that are late, as long as any are open.
+// look listens to late proposals, as long as any are open.
 func (ps *proposals) look() {
 	ps.listen(listenAfter)
 	ps.mu.Lock()
@@ -133,8 +133,8 @@ func (ps *proposals) look() {
 	}
 }
 
-// listen has somebody wait for Raft's answer to all proposals that set out so long
-// ago.
+// listen starts goroutines that wait for Raft's answer to all proposals that are at least
+// so old.
 func (ps *proposals) listen(age time.Duration) {
 	ps.mu.Lock()
 	defer ps.mu.Unlock()
@@ -147,7 +147,7 @@ func (ps *proposals) listen(age time.Duration) {
 	}
 }
 
-// finish answers a proposal, if nobody has.
+// finish answers a proposal that has no answer yet.
 func (ps *proposals) finish(p *Proposal, err error) {
 	ps.mu.Lock()
 	_, open := ps.open[p]
@@ -164,9 +164,8 @@ func (p *Proposal) answer(err error) {
 	p.done(err)
 }
 
-// close answers all open proposals, whose outcome is unknown, and refuses
-// further ones. Raft must have ended: what comes after it would never be
-// answered.
+// close answers all open proposals with an unknown outcome, and refuses further ones.
+// Raft must have ended: a proposal after its end would never be answered.
 func (ps *proposals) close() {
 	ps.mu.Lock()
 	ps.closed = true
@@ -178,7 +177,7 @@ func (ps *proposals) close() {
 	}
 }
 
-// reopen takes proposals again, for another raft.Raft. No transfer of its leadership is
+// reopen accepts proposals again, for another raft.Raft. No transfer of its leadership is
 // under way.
 func (ps *proposals) reopen() {
 	ps.mu.Lock()
@@ -186,14 +185,14 @@ func (ps *proposals) reopen() {
 	ps.mu.Unlock()
 }
 
-// refuse has no proposals taken, or taken again.
+// refuse makes the group refuse proposals, or accept them again.
 func (ps *proposals) refuse(yes bool) {
 	ps.mu.Lock()
 	ps.refused = yes
 	ps.mu.Unlock()
 }
 
-// classify says what became of a proposal.
+// classify returns the error that a proposal ends with.
 func classify(err error) error {
 	switch {
 	case err == nil:
@@ -201,7 +200,8 @@ func classify(err error) error {
 	case errors.Is(err, raft.ErrNotLeader), errors.Is(err, raft.ErrEnqueueTimeout), errors.Is(err, raft.ErrLeadershipTransferInProgress):
 		return fmt.Errorf("%w: %w", ErrNotProposed, err)
 	default:
-		// ErrLeadershipLost, a failed store, a shutdown: it may be in a log.
+		// The library lost the lead, failed to store, or shut down: the entry may be in a
+		// log.
 		return fmt.Errorf("%w: %w", ErrOutcomeUnknown, err)
 	}
 }

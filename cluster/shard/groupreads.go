@@ -12,17 +12,16 @@ import (
 type ReadMode uint8
 
 const (
-	// ReadLease trusts the leader's lease and asks a quorum where it has none.
+	// ReadLease trusts the leader's lease, and asks a quorum if there is no lease.
 	ReadLease ReadMode = iota
 	// ReadQuorum asks a quorum for every batch of reads.
 	ReadQuorum
 )
 
-// ConfirmLeadership returns nil when this node led the group at some time after
-// the call: at once by the lease, or after a quorum has acknowledged requests
-// sent after the call. Raft's own VerifyLeader would not do: it counts answers
-// to requests sent before the call, which after a pause of this process may
-// say what was true long ago.
+// ConfirmLeadership returns nil if this node led the group at some time after the call:
+// at once by the lease, or after a quorum has acknowledged requests sent after the call.
+// Raft's own VerifyLeader would not be enough: it counts answers to requests sent before
+// the call. After a pause of this process they may be long out of date.
 func (g *Group) ConfirmLeadership(ctx context.Context, mode ReadMode) error {
 	term, leads := g.Leadership()
 	if !leads {
@@ -38,18 +37,18 @@ func (g *Group) ConfirmLeadership(ctx context.Context, mode ReadMode) error {
 	return err
 }
 
-// Leased reports whether this node leads a term, and the lease alone proves it.
+// Leased reports whether this node leads a term and the lease alone proves it.
 func (g *Group) Leased(term uint64, mode ReadMode) bool {
 	now, leads := g.Leadership()
 	return leads && now == term && mode == ReadLease && g.lease.Valid(term)
 }
 
-// committedEvery is how often it is looked whether the state machine has come so far.
+// committedEvery is how often awaitCommitted checks the state machine.
 const committedEvery = time.Millisecond
 
-// awaitCommitted waits until the state machine has been given all that this leader knows
-// to be committed: another replica may be as far. Behind the last command there are at
-// most configurations, which are given to it, too.
+// awaitCommitted waits until the state machine has been given all entries that this
+// leader knows to be committed: another replica may be as far. After the last command
+// there are at most configurations, which the state machine is given, too.
 func (g *Group) awaitCommitted(ctx context.Context) error {
 	for committed := g.raft.Load().CommitIndex(); g.counts.taken.Load() < committed; pause(ctx, committedEvery) {
 		if ctx.Err() != nil {
@@ -59,12 +58,12 @@ func (g *Group) awaitCommitted(ctx context.Context) error {
 	return nil
 }
 
-// quorumRounds lets readers that wait together share the question.
+// quorumRounds lets readers that wait together share one question to the quorum.
 type quorumRounds struct {
 	// ask asks a quorum and returns the term this node was confirmed in.
 	ask func() (term uint64, err error)
 
-	mu sync.Mutex
+	mu sync.Mutex // guards next, busy
 	// next is the round that has not begun to ask.
 	next *quorumRound
 	busy bool
@@ -76,7 +75,7 @@ type quorumRound struct {
 	err  error
 }
 
-// join waits for a round that begins after the call.
+// join waits for a round that starts after the call.
 func (q *quorumRounds) join(ctx context.Context) (term uint64, err error) {
 	q.mu.Lock()
 	r := q.next
@@ -121,10 +120,10 @@ func (g *Group) askQuorum() (uint64, error) {
 	if !leads {
 		return 0, ErrNotLeading
 	}
-	// A leader that no quorum answers for so long is none.
+	// A leader that gets no answer from a quorum for so long counts as none.
 	deadline := time.NewTimer(2 * ms(g.cfg.HeartbeatMs))
 	defer deadline.Stop()
-	// The heartbeats this sends out are what is wanted; its answer is not.
+	// VerifyLeader sends the heartbeats that are needed. Its own answer is not used.
 	g.raft.Load().VerifyLeader()
 	for {
 		changed := g.acks.Changed()

@@ -11,15 +11,15 @@ import (
 	"lockstep/fsm"
 )
 
-// GroupState is what the folder of a replica holds that does not run.
+// GroupState is the contents of the folder of a replica that does not run.
 type GroupState struct {
-	// LastIndex and LastTerm are those of the last entry, committed or not.
+	// LastIndex and LastTerm belong to the last entry, committed or not.
 	LastIndex, LastTerm uint64
 	Members             []Member
 }
 
-// ReadGroup reads the folder of a replica that does not run. If cfg has a state
-// machine, it is brought to the state after the last entry.
+// ReadGroup reads the folder of a replica that does not run. If cfg has a state machine,
+// it is brought to the state after the last entry.
 func ReadGroup(cfg GroupConfig) (GroupState, error) {
 	stores, err := openStopped(&cfg)
 	if err != nil {
@@ -36,7 +36,7 @@ func ReadGroup(cfg GroupConfig) (GroupState, error) {
 	return state, nil
 }
 
-// openStopped opens a group's files where no node runs.
+// openStopped opens a group's files while no node runs.
 func openStopped(cfg *GroupConfig) (*raftio.Stores, error) {
 	if !raftio.HasState(cfg.Dir) {
 		return nil, fmt.Errorf("group %d: there is no replica in %s", cfg.ID, cfg.Dir)
@@ -57,11 +57,11 @@ func openStopped(cfg *GroupConfig) (*raftio.Stores, error) {
 	return stores, nil
 }
 
-// recoverStall is how long one access to a disk may take while nobody waits for
-// an answer.
+// recoverStall is how long one access to a disk may take while no client waits for an
+// answer.
 const recoverStall = 2 * stallMin
 
-// readAll reads the newest snapshot and all entries behind it.
+// readAll reads the newest snapshot and all entries after it.
 func readAll(stores *raftio.Stores, sm StateMachine) (GroupState, error) {
 	var state GroupState
 	snapshots, err := stores.Snapshots.List()
@@ -105,24 +105,24 @@ func restore(stores *raftio.Stores, id string, sm StateMachine) error {
 	return errors.Join(sm.Restore(r), r.Close())
 }
 
-// RecoverGroup gives the replica in a folder that no node uses other servers,
-// without asking the others: what they had and this replica has not is given
-// up. The state after the last entry, committed or not, becomes a snapshot.
-// finish may change the state once more before it is written; nil: as it is.
-// It may be done again if it was cut short.
+// RecoverGroup gives the replica in a folder that no node uses other servers, without
+// asking the other replicas: entries that they had and this replica lacks are given up.
+// The state after the last entry, committed or not, becomes a snapshot. finish may change
+// the state once more before it is written. It may be nil. If RecoverGroup was
+// interrupted it may be run again.
 //
-// What comes next is another era: its terms and indexes are above all that the
-// lost can have come to, for nodes that were not stopped have heard of those. To
-// them a leader of a term below would be an old one, and its log one that lacks
-// what their clients have been told of.
+// The recovered group starts a new era: its terms and indexes are above all that the lost
+// nodes can have reached, because nodes that were not stopped have learned of those. Such
+// a node would take a leader of a lower term for an old one, and its log for one that
+// lacks entries which clients have seen.
 func RecoverGroup(cfg GroupConfig, servers []Member, finish func() error) error {
 	stores, err := openStopped(&cfg)
 	if err != nil {
 		return err
 	}
 	defer stores.Close()
-	// What Raft does not read, RecoverCluster must not pass over in silence: an
-	// older snapshot than the newest would be a loss.
+	// RecoverCluster must not silently skip what Raft does not read: an older snapshot
+	// than the newest would be a loss.
 	if _, err := readAll(stores, nil); err != nil {
 		return fmt.Errorf("group %d: %w", cfg.ID, err)
 	}
@@ -142,8 +142,8 @@ func RecoverGroup(cfg GroupConfig, servers []Member, finish func() error) error 
 	_, trans := raft.NewInmemTransport(cfg.LocalAddr)
 	defer trans.Close()
 	log := raftio.NewLogger(cfg.Log, fmt.Sprintf("raft.%d", cfg.ID))
-	// First, for behind the snapshot, which names the servers, the group does not look
-	// as if there were anything to do.
+	// This comes first: once the snapshot, which names the servers, is there, the group
+	// does not look as if there were anything left to do.
 	if err = raiseTerm(stores.Stable); err == nil {
 		err = raft.RecoverCluster(raftConfig(&cfg, nil, log), front, stores.Log, stores.Stable, nextEra{stores.Snapshots}, trans, configuration)
 	}
@@ -153,16 +153,16 @@ func RecoverGroup(cfg GroupConfig, servers []Member, finish func() error) error 
 	return nil
 }
 
-// eraTerms and eraEntries are more than the lost nodes can have been ahead. They are
-// the same for all that remain, so that who is furthest stays so.
+// eraTerms and eraEntries are more than the lost nodes can have been ahead. They are the
+// same for all remaining nodes, so that the most advanced of them stays ahead.
 const (
 	eraTerms   = 1 << 20
 	eraEntries = 1 << 40
 )
 
-// nextEra is the snapshots of a group that is recovered: the one that is made
-// ends that much later. It keeps the term of the last entry, by which those that
-// remain choose their leader.
+// nextEra is the snapshot store of a group that is recovered. The snapshot that is made
+// ends eraEntries later. It keeps the term of the last entry, by which the remaining
+// nodes choose their leader.
 type nextEra struct{ raft.SnapshotStore }
 
 // Create implements raft.SnapshotStore.
@@ -170,10 +170,10 @@ func (e nextEra) Create(version raft.SnapshotVersion, index, term uint64, c raft
 	return e.SnapshotStore.Create(version, index+eraEntries, term, c, configurationIndex, trans)
 }
 
-// keyTerm is where the library keeps the current term.
+// keyTerm is the key under which the library keeps the current term.
 var keyTerm = []byte("CurrentTerm")
 
-// raiseTerm lets a replica that does not run go on in a later term.
+// raiseTerm makes a replica that does not run continue in a later term.
 func raiseTerm(stable raft.StableStore) error {
 	term, err := stable.GetUint64(keyTerm)
 	if err != nil {
@@ -205,8 +205,8 @@ func (f finishing) Snapshot() (Snapshot, error) {
 	return f.sm.Snapshot()
 }
 
-// RecoverShard is RecoverGroup for a shard; machine must be new, and tells
-// afterwards what was found.
+// RecoverShard is RecoverGroup for a shard. machine must be new. Afterwards it shows the
+// recovered state.
 func RecoverShard(cfg GroupConfig, machine *fsm.Machine, servers []Member) error {
 	cfg.SM = machineAdapter{machine}
 	cfg.Verify = func(data []byte) error { return fsm.CheckEntry(cfg.ID, data) }

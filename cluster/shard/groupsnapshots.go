@@ -9,22 +9,23 @@ import (
 )
 
 const (
-	// snapshotBytesUsual and snapshotBytesMaxUsual are GroupConfig.SnapshotBytes and
-	// SnapshotBytesMax where none are given.
+	// snapshotBytesUsual and snapshotBytesMaxUsual are the defaults of
+	// GroupConfig.SnapshotBytes and SnapshotBytesMax.
 	snapshotBytesUsual    = 256 << 20
 	snapshotBytesMaxUsual = 4 << 30
-	// snapshotWork is after how much work a snapshot is taken of a state that is no
-	// longer than SnapshotBytes: a restart does that work again.
+	// snapshotWork is the work after which a snapshot is taken, if the state is no longer
+	// than SnapshotBytes: a restart does that work again.
 	snapshotWork = 5 * time.Second
-	// snapshotEvery is how long a group rests between two snapshots, and before it tries
-	// again after one that failed; logLookEvery is how often it looks.
+	// snapshotEvery is the pause between two snapshots, and after a failed one.
+	// logLookEvery is how often the length of the log is checked.
 	snapshotEvery = 5 * time.Second
 	logLookEvery  = time.Second
-	// heldMax is how many times as long as usual the log may become while a snapshot
-	// is sent, and heldAfter how long the one it was sent to may take to catch up.
+	// heldMax is how many times as long as usual the log may become while a snapshot is
+	// sent. heldAfter is how long the member that receives the snapshot may take to catch
+	// up.
 	heldMax   = 4
 	heldAfter = time.Minute
-	// heldClose is how many entries behind the end of the log has caught up.
+	// heldClose is how many entries a member may lack and still count as caught up.
 	heldClose = 64
 )
 
@@ -34,10 +35,10 @@ type logLength struct {
 	work           time.Duration
 }
 
-// logMax is how long the log behind a snapshot may become before the next one is due: as long as
-// the snapshot, but no shorter than SnapshotBytes and no longer than SnapshotBytesMax. So what is
-// written as snapshots is about as much as what is written to the log, however large the state is.
-// Entries and work grow in proportion.
+// logMax is how long the log after a snapshot may become before the next snapshot is due:
+// as long as the snapshot, but no shorter than SnapshotBytes and no longer than
+// SnapshotBytesMax. So snapshots write about as many bytes as the log does, however large
+// the state is. Entries and work grow in proportion.
 func (c *GroupConfig) logMax(snapshotBytes uint64) logLength {
 	bytes := max(c.SnapshotBytes, min(snapshotBytes, c.SnapshotBytesMax))
 	times := float64(bytes) / float64(c.SnapshotBytes)
@@ -48,8 +49,8 @@ func (c *GroupConfig) logMax(snapshotBytes uint64) logLength {
 	}
 }
 
-// reached reports whether a log of this length is to be cut. held: somebody needs it, and only
-// its bytes count.
+// reached reports whether a log of this length must be cut. held is true if a member
+// needs the log. Then only its bytes count.
 func (most logLength) reached(now logLength, held bool) bool {
 	if held {
 		return now.bytes >= heldMax*most.bytes
@@ -57,13 +58,14 @@ func (most logLength) reached(now logLength, held bool) bool {
 	return now.entries >= most.entries || now.bytes >= most.bytes || now.work >= most.work
 }
 
-// logTail measures the log behind the newest snapshot. It counts what is applied: a
-// restart applies that again, and so counts it again.
+// logTail measures the log after the newest snapshot. It counts the applied entries: a
+// restart applies them again, and so counts them again.
 type logTail struct {
-	// worked is how much work the state machine has done. It is nil if nobody counts it.
+	// worked is how much work the state machine has done. If it is nil, work is not
+	// counted.
 	worked func() time.Duration
 
-	mu           sync.Mutex
+	mu           sync.Mutex // guards all, covered
 	all, covered logLength
 }
 
@@ -90,7 +92,8 @@ func (t *logTail) now() logLength {
 	return now
 }
 
-// cover says that there is a snapshot of all up to a place that now returned.
+// cover records that there is a snapshot of everything up to end, which now returned
+// earlier.
 func (t *logTail) cover(end logLength) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -99,7 +102,7 @@ func (t *logTail) cover(end logLength) {
 	}
 }
 
-// length is what lies behind the newest snapshot.
+// length is the length of the log after the newest snapshot.
 func (t *logTail) length() logLength {
 	now := t.now()
 	t.mu.Lock()
@@ -107,8 +110,8 @@ func (t *logTail) length() logLength {
 	return logLength{now.entries - t.covered.entries, now.bytes - t.covered.bytes, now.work - t.covered.work}
 }
 
-// boundLog takes the snapshots that cut the log. The library's own rule counts entries alone, and
-// an entry may have a hundred bytes or a megabyte.
+// boundLog takes the snapshots that cut the log. The library's own rule counts only
+// entries, and an entry may have a hundred bytes or a megabyte.
 func (g *Group) boundLog(p *groupParts) {
 	tick := time.NewTicker(logLookEvery)
 	defer tick.Stop()
@@ -124,12 +127,12 @@ func (g *Group) boundLog(p *groupParts) {
 			continue
 		}
 		g.boundTrailing(p, length)
-		_ = g.TakeSnapshot() // the library logs why there is none
+		_ = g.TakeSnapshot() // the library logs the error
 		rested = time.Now().Add(snapshotEvery)
 	}
 }
 
-// isDue reports whether a snapshot is to be taken.
+// isDue reports whether a snapshot should be taken.
 func (g *Group) isDue(p *groupParts, length logLength) bool {
 	least := g.cfg.logMax(0)
 	return least.reached(length, false) && g.cfg.logMax(p.snapshotBytes()).reached(length, g.isAwaited(p))
@@ -144,9 +147,9 @@ func (p *groupParts) snapshotBytes() uint64 {
 	return uint64(max(0, all[0].Size))
 }
 
-// isAwaited reports whether the log is needed by one that a snapshot is being sent to, or
-// was lately: behind it come the entries since. Would they be cut meanwhile, it would
-// need another snapshot, and under load that would never end.
+// isAwaited reports whether a member needs the log, because a snapshot is being sent to
+// it or was sent lately: the member needs the entries since the snapshot. If they were
+// cut meanwhile, it would need another snapshot, and under load that would never end.
 func (g *Group) isAwaited(p *groupParts) bool {
 	if p.raft.State() != raft.Leader {
 		return false
@@ -155,8 +158,8 @@ func (g *Group) isAwaited(p *groupParts) bool {
 	return slices.ContainsFunc(p.trans.Installing(heldAfter), func(id raft.ServerID) bool { return g.Progress(id)+heldClose < last })
 }
 
-// boundTrailing lets so many entries stay behind a snapshot that they have no more
-// bytes than the log may have without one, if they are as long as the latest.
+// boundTrailing sets how many entries stay behind a snapshot. If they are as long as the
+// latest ones, they have no more bytes than the log may have without a snapshot.
 func (g *Group) boundTrailing(p *groupParts, length logLength) {
 	most := g.cfg.logMax(p.snapshotBytes())
 	entries := uint64(float64(g.cfg.TrailingEntries) * float64(most.bytes) / float64(g.cfg.SnapshotBytes))
@@ -168,8 +171,8 @@ func (g *Group) boundTrailing(p *groupParts, length logLength) {
 	}
 }
 
-// trailing is how many entries may stay: at most entriesMax, and at most so
-// many as have bytesMax where the latest entries had so many bytes.
+// trailing is how many entries may stay: at most entriesMax, and at most as many as fit
+// in bytesMax at the average length of the latest entries.
 func trailing(entriesMax, bytesMax, bytes, entries uint64) uint64 {
 	if bytes == 0 || entries == 0 {
 		return entriesMax

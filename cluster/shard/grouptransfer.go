@@ -13,30 +13,29 @@ import (
 // within an election timeout.
 var errNotCaughtUp = errors.New("the one that is to lead has not caught up")
 
-// errShort ends a transfer to a node that would take writes on, for it does not know
-// how many voters are awaited.
+// errShort ends a transfer while too few voters are in the group. The next leader would
+// accept writes, because it does not know how many voters are awaited.
 var errShort = errors.New("too few of the nodes that are awaited vote yet")
 
-// Handover is what an owner of a group does beside a transfer of the leadership.
+// Handover is an owner's work during a transfer of the leadership.
 type Handover interface {
-	// Hand is called when no entries are taken any more and the next leader has all of
-	// the log, up to its last index in a term.
+	// Hand is called when no entries are accepted any more and the next leader has the
+	// whole log, up to its index last in a term.
 	Hand(to raft.ServerAddress, term, last uint64)
-	// End is called when the transfer is over, whoever leads.
+	// End is called when the transfer is over, whichever node leads.
 	End()
 }
 
-// TransferTo gives the leadership to a server, or, with an empty id, to the
-// one that is furthest. From the order to lead on the lease is off for the rest of
-// the term (package raftio, transfer.go): the new leader is elected past the
-// followers' promise.
+// TransferTo gives the leadership to a server, or, if id is empty, to the most advanced
+// one. From the order to lead on, the lease is off for the rest of the term (package
+// raftio, transfer.go): the new leader is elected in spite of the followers' promise.
 //
-// The library, too, would bring that server up to date first. But it waits for the
-// goroutine that sends the log there, also when that one has ended with the leadership
-// or will be busy for long with a server that does not answer; and until it has waited
-// it takes no entries, in later terms of this node neither. So here nothing is asked
-// of it before the server has acknowledged all there is, and at the end of that wait no
-// entries are taken.
+// The library would also bring that server up to date first. But it waits for the
+// goroutine that sends the log there, even if that goroutine has ended with the
+// leadership, or stays busy for long with a server that does not answer. Until then the
+// library accepts no entries, not even in later terms of this node. So the group asks the
+// library only after the server has acknowledged the whole log, and accepts no entries at
+// the end of that wait.
 func (g *Group) TransferTo(ctx context.Context, id raft.ServerID) error {
 	return within(ctx, func() error { return g.transfer(id) })
 }
@@ -65,7 +64,8 @@ func (g *Group) transfer(id raft.ServerID) error {
 	if err != nil {
 		return err
 	}
-	// A long entry may be on its way there for a while, and new ones are taken meanwhile.
+	// A long entry may take a while to reach that server, and new ones are accepted
+	// meanwhile.
 	now := r.LastIndex()
 	if err := g.awaitCaughtUp(r, term, id, func() uint64 { return now }); err != nil {
 		return err
@@ -86,8 +86,8 @@ func (g *Group) transfer(id raft.ServerID) error {
 	return awaitFuture(r.LeadershipTransferToServer(id, addr), p.stop)
 }
 
-// awaitFuture waits for the library's answer, or for the end of its Raft: the library never
-// answers an order to transfer that is in its queue then.
+// awaitFuture waits for the library's answer, or for the end of its Raft: at its end the
+// library leaves an order to transfer that is in its queue without an answer.
 func awaitFuture(f raft.Future, stop <-chan struct{}) error {
 	answered := make(chan error, 1)
 	go func() { answered <- f.Error() }()
@@ -99,8 +99,8 @@ func awaitFuture(f raft.Future, stop <-chan struct{}) error {
 	}
 }
 
-// furthest is the voter beside this node that has acknowledged most of the log; of
-// several, the one that was heard last.
+// furthest is the other voter that has acknowledged most of the log. Of several, it is
+// the one that was heard last.
 func (g *Group) furthest(term uint64) (best raft.ServerID) {
 	var match uint64
 	var sent time.Duration
@@ -122,11 +122,11 @@ func (g *Group) addressOf(id raft.ServerID) (raft.ServerAddress, error) {
 	return "", fmt.Errorf("%s is no voter of group %d", id, g.cfg.ID)
 }
 
-// awaitCaughtUp waits until a server has acknowledged the log up to an index, no longer
-// than for an election.
+// awaitCaughtUp waits until a server has acknowledged the log up to an index, but no
+// longer than an election takes.
 func (g *Group) awaitCaughtUp(r *raft.Raft, term uint64, id raft.ServerID, upTo func() uint64) error {
 	if id == g.cfg.LocalID {
-		return nil // the library says what is wrong with that
+		return nil // the library reports what is wrong
 	}
 	late := time.NewTimer(ms(g.cfg.ElectionMs))
 	defer late.Stop()
@@ -146,11 +146,11 @@ func (g *Group) awaitCaughtUp(r *raft.Raft, term uint64, id raft.ServerID, upTo 
 	}
 }
 
-// beginsBehind reports whether the term that this node leads begins behind an entry,
-// which is of another term; known is false where that cannot be told yet.
+// beginsBehind reports whether the term that this node leads starts right after the entry
+// at index, which has the term before. known is false if that cannot be said yet.
 func (g *Group) beginsBehind(before, index uint64) (term uint64, yes, known bool) {
 	term, leads := g.Leadership()
-	// The caller may stand in the way of shutdown, which holds the lock.
+	// The caller may delay shutdown, which holds the lock.
 	if !leads || !g.mu.TryLock() {
 		return 0, false, false
 	}

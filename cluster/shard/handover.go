@@ -16,42 +16,42 @@ import (
 // A leader that gives the leadership away hands over its waiting clients, so that they keep
 // their order and miss nothing.
 //
-//	old leader:  nobody comes, ends or is served from now on; no entry is taken;
-//	             what is on its way lands; the list and the log's last index go to the
-//	             new one
+//	old leader:  from now on it admits, ends and serves no waiting client, and accepts no
+//	             entry; when the entries on their way have run, it sends the list and the
+//	             log's last index to the new leader
 //	new leader:  takes the list over if its term's first entry is the next in the log,
 //	             and before it proposes anything
 //
-// What makes this safe is that the list is as old as the log's end. A client that is not
-// on the list any more was served, or its wait has ended. If it was served, the log says
-// so; and the old leader ends no waits while another may take the list over. If the old
-// leader goes on leading, it puts an entry into the log first: with that entry the list
-// has lapsed, no matter which replica leads later.
+// This is safe because the list is exactly as new as the end of the log. A client that is
+// not on the list any more was served, or its wait has ended. If it was served, the log
+// says so; and the old leader ends no waits while another node may take the list over. If
+// the old leader continues to lead, it first puts an entry into the log: with that entry
+// the list has lapsed, no matter which replica leads later.
 //
-// Where a leader is lost, its gateways come again to the next one, in any order.
+// If a leader is lost, its gateways ask the next one, in any order.
 
-// How long a transfer waits for what is on its way, and then for the list to arrive; the
-// order is not worth more.
+// These bound how long a transfer waits for entries on their way, and then for the list
+// to arrive. The order of the clients is not worth more.
 const (
 	landMax = time.Second
 	handMax = time.Second
 )
 
 const (
-	// listBytesMax bounds the waits of one message, listsBytesMax those of a handover;
-	// those beyond it come again by themselves.
+	// listBytesMax bounds the waits of one message, and listsBytesMax those of a
+	// handover. Clients beyond that bound ask the new leader themselves.
 	listBytesMax  = 4 << 20
 	listsBytesMax = 64 << 20
-	// heirMax is how long a list is kept for which no term begins.
+	// heirMax is how long a list is kept if no term starts.
 	heirMax = 10 * time.Second
 )
 
 var errList = errors.New("shard: a list of waits makes no sense")
 
-// inheritance is the list that was handed to this node.
+// inheritance is the list that another node handed to this one.
 type inheritance struct {
-	// last is the last index of the log that the list is as old as, term the term that
-	// it was led in.
+	// last is the last index of the log when the list was made, and term is the term of
+	// the leader that made it.
 	last, term uint64
 	came       time.Time
 	bytes      int
@@ -64,10 +64,10 @@ func (s *Shard) HandOver() Handover {
 	return &handover{s: s}
 }
 
-// handover is that of one transfer.
+// handover is the state of one transfer.
 type handover struct {
 	s *Shard
-	// handed is true if a list may have arrived.
+	// handed is true if a list may have arrived at the new leader.
 	handed bool
 }
 
@@ -98,7 +98,7 @@ func (h *handover) Hand(to raft.ServerAddress, term, last uint64) {
 	}
 }
 
-// awaitLanded waits until all has run that is in the log up to an index.
+// awaitLanded waits until all entries of the log up to an index have run.
 func (s *Shard) awaitLanded(ctx context.Context, last uint64) error {
 	for s.group.raft.Load().CommitIndex() < last && ctx.Err() == nil {
 		pause(ctx, committedEvery)
@@ -111,8 +111,8 @@ func (s *Shard) awaitLanded(ctx context.Context, last uint64) error {
 	return err
 }
 
-// End implements Handover: a leader that goes on makes sure that nobody takes the list
-// over.
+// End implements Handover. A leader that continues to lead makes sure that no node takes
+// the list over.
 func (h *handover) End() {
 	h.s.work(func() {
 		for h.handed && h.s.group.IsLeader() && h.s.proposeTick(h.s.ctx) != nil {
@@ -122,10 +122,10 @@ func (h *handover) End() {
 	})
 }
 
-// waitersPause is between two attempts to let a list lapse.
+// waitersPause is the pause between two attempts to make a list lapse.
 const waitersPause = 10 * time.Millisecond
 
-// hold keeps the waiting clients as they are, or lets them go on.
+// hold freezes the waiting clients, or releases them.
 func (w *waiters) hold(yes bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -143,7 +143,7 @@ func (w *waiters) hold(yes bool) {
 	}
 }
 
-// lists are the waiting clients, the oldest first, in messages.
+// lists encodes the waiting clients, the oldest first, in messages.
 func (w *waiters) lists() (lists [][]byte) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -170,7 +170,7 @@ func (w *waiters) lists() (lists [][]byte) {
 	return lists
 }
 
-// TakeList takes what another leader's Hand has sent. It points into list.
+// TakeList accepts what another leader's Hand has sent. The result points into list.
 func (s *Shard) TakeList(list []byte) error {
 	if len(list) < 16 {
 		return errList
@@ -204,8 +204,8 @@ func (s *Shard) TakeList(list []byte) error {
 	return nil
 }
 
-// inherit takes over the list that this node was handed, if there is one and it still
-// holds in the term that this node leads.
+// inherit takes over the list that this node was handed, if there is one and it is still
+// valid in the term that this node leads.
 func (w *waiters) inherit() {
 	w.mu.Lock()
 	heir := w.heir
@@ -246,7 +246,7 @@ func (w *waiters) inherit() {
 	})
 }
 
-// roadSince is the way to a gateway that was there at a time, and has not been heard
+// roadSince is the way to a gateway that was there at a time and has not been heard
 // since.
 type roadSince time.Time
 

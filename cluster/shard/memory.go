@@ -8,14 +8,14 @@ import (
 	"lockstep/engine/command"
 )
 
-// Memory is what the shards of one node take together: maxmemory limits that
+// Memory is the memory that the shards of one node use together: maxmemory limits the
 // sum. The zero value is a node without shards.
 type Memory struct {
-	mu     sync.Mutex
+	mu     sync.Mutex // held while shards is replaced
 	shards atomic.Pointer[[]*Shard]
 }
 
-// join takes a shard into the sum.
+// join adds a shard to the sum.
 func (m *Memory) join(s *Shard) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -23,7 +23,7 @@ func (m *Memory) join(s *Shard) {
 	m.shards.Store(&all)
 }
 
-// leave takes a shard out of the sum.
+// leave removes a shard from the sum.
 func (m *Memory) leave(s *Shard) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -38,7 +38,7 @@ func (m *Memory) all() []*Shard {
 	return nil
 }
 
-// UsedBytes is about what the shards of this node take: see fsm.Machine.MemoryBytes.
+// UsedBytes is about the memory of the shards of this node: see fsm.Machine.MemoryBytes.
 func (m *Memory) UsedBytes() int64 {
 	var sum int64
 	for _, s := range m.all() {
@@ -47,8 +47,7 @@ func (m *Memory) UsedBytes() int64 {
 	return sum
 }
 
-// evictable is how much of the node's keys a policy may choose from, in
-// whatever unit.
+// evictable is how much of the node's keys a policy may choose from, in bytes or in keys.
 func (m *Memory) evictable(p command.Policy) int64 {
 	var sum int64
 	for _, s := range m.all() {
@@ -57,8 +56,8 @@ func (m *Memory) evictable(p command.Policy) int64 {
 	return sum
 }
 
-// evictable is this shard's part of Memory.evictable: bytes, or where only some
-// keys may go, keys.
+// evictable is this shard's part of Memory.evictable: bytes, or the number of keys if the
+// policy may evict only some keys.
 func (s *Shard) evictable(p command.Policy) int64 {
 	ks := s.machine.Keyspace()
 	switch {
@@ -80,9 +79,9 @@ func reserveBytes(limitBytes int64) int64 {
 	return min(limitBytes/part, most)
 }
 
-// Full reports whether a write that may need memory is refused on this node: more is used
-// than maxmemory allows, and nothing can be evicted. It looks at the settings of any
-// shard: all have the same, but for moments.
+// Full reports whether this node refuses a write that may need memory: more is used than
+// maxmemory allows, and no key can be evicted. It reads the settings of any one shard:
+// all shards have the same settings, except for moments.
 func (m *Memory) Full() bool {
 	all := m.all()
 	if len(all) == 0 {

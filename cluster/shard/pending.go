@@ -10,13 +10,13 @@ import (
 // Reply is the outcome of one txn of a bundle.
 type Reply = fsm.Reply
 
-// Result answers a bundle. With Err set nothing is known of its txns but what
-// the error says; else there is a reply for each.
+// Result answers a bundle. If Err is set, only Err is known of its txns. Otherwise there
+// is a reply for each.
 type Result struct {
 	Err     error
 	Replies []Reply
-	// Alone is true if this is the only bundle of its entry. The delivering goroutine
-	// may then run what waited for the result.
+	// Alone is true if this is the only bundle of its entry. The delivering goroutine may
+	// then run the work that waited for the result.
 	Alone bool
 }
 
@@ -34,7 +34,7 @@ type bundleCall struct {
 	admit    *admission
 	// growth is this bundle's part of admit.growth.
 	growth int64
-	// long is there where one of the bundle's txns may take long.
+	// long is set if one of the bundle's txns may take long. Otherwise it is nil.
 	long *longBundle
 	// alone is true if no other bundle is in its entry.
 	alone bool
@@ -50,16 +50,16 @@ func newBundleCall(bundle []byte, n int, done func(Result), admit *admission) *b
 	return c
 }
 
-// grow counts what the bundle may need in memory beyond its bytes, until it is
-// answered. It comes before the bundle is queued.
+// grow counts the memory that the bundle may need beyond its bytes, until it is answered.
+// It is called before the bundle is queued.
 func (c *bundleCall) grow(bytes int64) {
 	c.growth = bytes
 	c.admit.growth.Add(bytes)
 }
 
-// repliesBytesMax is the length in bytes of the replies to one bundle that are kept
-// together, a single one aside: a client may send a thousand commands at once that
-// each answer with a large value. ReplyShortBytes is up to which length each is kept.
+// repliesBytesMax is the most bytes of replies to one bundle that are kept together, except
+// for a single longer one: a client may send a thousand commands at once that each answer
+// with a large value. A reply of up to ReplyShortBytes is always kept.
 const (
 	repliesBytesMax = 512 << 20
 	ReplyShortBytes = 4 << 10
@@ -92,10 +92,10 @@ func (c *bundleCall) finish(r Result) {
 	}
 }
 
-// pendingEntry is an entry this node proposed, with the bundles in it.
+// pendingEntry is an entry that this node has proposed, with its bundles.
 type pendingEntry struct {
 	id fsm.EntryID
-	// parts are in the order of the entry's txns, of which there are so many.
+	// parts are in the order of the entry's txns. txns is the number of these.
 	parts    []entryPart
 	txns     int
 	proposal *Proposal
@@ -104,8 +104,8 @@ type pendingEntry struct {
 // entryPart is a run of an entry's txns that belong to one call.
 type entryPart struct {
 	call *bundleCall
-	// first is the ordinal of the first of them in the entry, from its place in the
-	// call.
+	// first is the index of its first txn in the entry, and from the index of that txn in
+	// the call.
 	first, from int
 }
 
@@ -127,7 +127,7 @@ func (e *pendingEntry) add(b *fsm.EntryBuilder, c *bundleCall, served []followin
 	b.AddServing(c.bundle, behind)
 }
 
-// addPart is add for a call's txns from one place up to another.
+// addPart is add for the txns of a call from one index up to another.
 func (e *pendingEntry) addPart(c *bundleCall, from, to int) {
 	if from < to {
 		e.parts = append(e.parts, entryPart{c, e.txns, from})
@@ -156,14 +156,14 @@ func (e *pendingEntry) fail(err error) {
 	}
 }
 
-// pending holds the entries this node has proposed and whose txns it has not
-// seen executed. It is the state machine's Sink.
+// pending holds the entries that this node has proposed and whose txns have not yet
+// executed here. It is the state machine's Sink.
 //
-// Raft's own futures would not do: they say that an entry was applied, which
-// for this machine means queued, and they know nothing more once leadership is
-// lost.
+// Raft's own futures would not be enough: they report that an entry was applied, which
+// for this machine means queued, and they know nothing more once this node has lost the
+// lead.
 type pending struct {
-	mu      sync.Mutex
+	mu      sync.Mutex // guards entries
 	entries map[fsm.EntryID]*pendingEntry
 }
 
@@ -175,7 +175,7 @@ func (p *pending) add(e *pendingEntry) {
 	p.mu.Unlock()
 }
 
-// take removes an entry; nil if it is gone.
+// take removes an entry. It returns nil if the entry is gone.
 func (p *pending) take(id fsm.EntryID) *pendingEntry {
 	p.mu.Lock()
 	e := p.entries[id]
@@ -184,8 +184,8 @@ func (p *pending) take(id fsm.EntryID) *pendingEntry {
 	return e
 }
 
-// Receiver implements fsm.Sink. An entry comes by once, so it is forgotten
-// here; its replies find their calls through the receiver.
+// Receiver implements fsm.Sink. An entry is applied only once, so pending forgets it
+// here. Its replies reach their calls through the receiver.
 func (p *pending) Receiver(id fsm.EntryID) fsm.Receiver {
 	if e := p.take(id); e != nil {
 		e.proposal.Applied()

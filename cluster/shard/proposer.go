@@ -15,9 +15,8 @@ import (
 const (
 	// entryTxnsMax bounds the txns of one entry.
 	entryTxnsMax = 8192
-	// bundlesBytesMax bounds the bundles that are put together, whatever
-	// Config.EntryBytesMax says: an entry that no log store takes is refused, and all that
-	// is in it.
+	// bundlesBytesMax bounds the bundles of one entry, even if Config.EntryBytesMax is
+	// greater: an entry that no log store accepts is refused with everything in it.
 	bundlesBytesMax = fsm.EntryBytesMax - 1<<10
 )
 
@@ -38,7 +37,7 @@ var delayLimits = batching.Limits{
 // Waking another goroutine to send an entry would cost more than sending it.
 type proposer struct {
 	shard *Shard
-	mu    sync.Mutex
+	mu    sync.Mutex // guards what follows
 	// queue holds bundles in order of arrival, bounded by admission.
 	queue   []*bundleCall
 	stopped bool
@@ -49,9 +48,9 @@ type proposer struct {
 	delay *batching.Delay
 }
 
-// entryNumbers counts the entries of this process. A replica that is made anew in the
-// place of one that was dropped may lead while it has yet to run what that one put into
-// the log: no number may come again, or they would be taken for its own.
+// entryNumbers counts the entries of this process. A replica that is made in the place of
+// one that was dropped may lead before it has run the entries of the former one. So no
+// number may be used twice, or it would take those entries for its own.
 var entryNumbers atomic.Uint64
 
 func (p *proposer) init(s *Shard) { p.shard, p.delay = s, batching.New(delayLimits, p.late) }
@@ -60,23 +59,23 @@ func (p *proposer) init(s *Shard) { p.shard, p.delay = s, batching.New(delayLimi
 type Offer struct {
 	// Bundle is its encoding, which must not be changed afterwards.
 	Bundle []byte
-	// Txns are those in it. They are looked at before the call that offers them returns.
+	// Txns are the txns in it. Propose reads them before it returns.
 	Txns []fsm.Txn
-	// Again is true if it may be in the log already. Neither memory nor what it may take
-	// matters then, or its outcome would not be learnt.
+	// Again is true if the bundle may be in the log already. Then it is proposed whatever
+	// memory and time it may take, because otherwise its outcome would not be learnt.
 	Again bool
-	// Until is how long it may wait before the log.
+	// Until is how long it may wait in front of the log.
 	Until time.Time
 }
 
-// Propose puts a bundle into the log. done is called once, from any goroutine, and
-// must not block. Bundles are proposed in the order of calls, but for those that
-// wait for memory, or for what is in the log to run: ErrOutOfMemory says that there is no
-// memory, ErrTooMuchAtOnce that there may be room for parts of the bundle, ErrOverworked that
+// Propose puts a bundle into the log. done is called once, from any goroutine, and must
+// not block. Bundles are proposed in the order of calls, except for those that wait for
+// memory, or for commands in the log to run. ErrOutOfMemory says that there is no memory,
+// ErrTooMuchAtOnce that there may be room for parts of the bundle, and ErrOverworked that
 // its time was over.
 func (s *Shard) Propose(o Offer, done func(Result)) {
 	if !s.clock.begun() || !o.Again && s.group.Short() {
-		// As in an election: the gateway asks again until it may.
+		// As in an election, the gateway asks again until it may write.
 		done(Result{Err: cluster.ErrNotLeader})
 		return
 	}
@@ -101,7 +100,7 @@ func (s *Shard) Propose(o Offer, done func(Result)) {
 	}
 }
 
-// admitted takes a bundle on. It returns nil if it was refused.
+// admitted admits a bundle. It returns nil if the bundle was refused.
 func (s *Shard) admitted(o *Offer, done func(Result)) *bundleCall {
 	if !s.group.IsLeader() {
 		done(Result{Err: cluster.ErrNotLeader})
@@ -140,7 +139,7 @@ func (p *proposer) push(c *bundleCall) bool {
 	return true
 }
 
-// stop refuses further bundles and answers those not yet proposed.
+// stop refuses further bundles and answers those that are not proposed yet.
 func (p *proposer) stop() {
 	p.mu.Lock()
 	p.stopped = true
@@ -236,7 +235,7 @@ func (p *proposer) late() {
 	}
 }
 
-// proposeError tells what became of an entry that Raft did not apply.
+// proposeError is the error of calls in an entry that Raft did not apply.
 func proposeError(err error) error {
 	switch {
 	case errors.Is(err, ErrEntryTooLong):
@@ -247,14 +246,14 @@ func proposeError(err error) error {
 	return cluster.ErrUnknown
 }
 
-// proposeOwn puts one txn of the leader's own into the log and waits until it
-// has executed.
+// proposeOwn puts one txn of the leader's own into the log and waits until it has
+// executed.
 func (s *Shard) proposeOwn(ctx context.Context, t fsm.Txn) error {
 	return runOwn(ctx, t, s.queueOwn)
 }
 
-// queueOwn queues a txn of the leader's own, for which there need be neither memory nor time, and
-// to which it makes no difference what the time is.
+// queueOwn queues a txn of the leader's own. It needs no memory and no room for work, and
+// does not depend on the time.
 func (s *Shard) queueOwn(bundle []byte, done func(Result)) {
 	o := Offer{Bundle: bundle, Txns: make([]fsm.Txn, 1), Again: true}
 	if c := s.admitted(&o, done); c != nil {
@@ -262,7 +261,7 @@ func (s *Shard) queueOwn(bundle []byte, done func(Result)) {
 	}
 }
 
-// runOwn has one txn of the leader's own proposed and waits until it has executed.
+// runOwn proposes one txn of the leader's own and waits until it has executed.
 func runOwn(ctx context.Context, t fsm.Txn, propose func(bundle []byte, done func(Result))) error {
 	bundle := fsm.AppendBundle(nil, &fsm.Bundle{Txns: []fsm.Txn{t}})
 	result := make(chan Result, 1)

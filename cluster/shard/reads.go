@@ -11,21 +11,21 @@ import (
 	"lockstep/fsm"
 )
 
-// dueRetriesMax bounds how often a read waits for the log's time to pass a
-// key's expiry; each wait brings it a whole entry further.
+// dueRetriesMax bounds how often a read waits for the log's time to pass a key's expiry.
+// Each wait moves the time on by a whole entry.
 const dueRetriesMax = 8
 
-// readBytesMax is the size of replies beyond which the txns that remain are left
-// to the next call: a client may ask for a thousand large values in one go.
+// readBytesMax is the size of replies after which the remaining txns are left for the
+// next call: a client may ask for a thousand large values at once.
 const readBytesMax = 1 << 20
 
-// Read answers read-only txns, in order, each after the one before; the last
-// ones are left out when the replies are large. It returns ErrNotLeader where
-// this node cannot prove that it leads, and ends with ctx or at the deadline.
+// Read answers read-only txns in order, one after the other. It leaves the last ones out
+// if the replies are large. It returns ErrNotLeader if this node cannot prove that it
+// leads, and ends with ctx or at the deadline.
 //
-// The entries up to atLeast are seen even if they are committed and no more: a
-// follower can run an entry before its leader does, and who asks from there may
-// know of it.
+// The result shows all entries up to atLeast, even those that are only committed: a
+// follower can run an entry before its leader does, and a client of that follower may
+// have seen it.
 func (s *Shard) Read(ctx context.Context, deadline time.Time, txns []fsm.Txn, atLeast uint64) ([]Reply, error) {
 	replies := s.ReadNow(txns, atLeast)
 	if len(replies) == len(txns) {
@@ -47,9 +47,9 @@ func (s *Shard) Read(ctx context.Context, deadline time.Time, txns []fsm.Txn, at
 	return s.readOn(ctx, txns, replies, opt)
 }
 
-// ReadNow answers as many of the read-only txns at the front as are quick and need
-// not wait for anything; none where this node cannot prove at once that it leads. It
-// never waits.
+// ReadNow answers the read-only txns at the front that are quick and need not wait for
+// anything. It answers none if this node cannot prove at once that it leads. It never
+// waits.
 func (s *Shard) ReadNow(txns []fsm.Txn, atLeast uint64) []Reply {
 	replies := make([]Reply, 0, len(txns))
 	if s.provenNow() && s.machine.Taken() >= atLeast && s.enterRead() {
@@ -60,7 +60,7 @@ func (s *Shard) ReadNow(txns []fsm.Txn, atLeast uint64) []Reply {
 	return replies
 }
 
-// readOn answers the txns behind those that have replies.
+// readOn answers the txns after those that have replies.
 func (s *Shard) readOn(ctx context.Context, txns []fsm.Txn, replies []Reply, opt fsm.ReadOptions) ([]Reply, error) {
 	size := bytesOf(replies)
 	for len(replies) < len(txns) && (size <= readBytesMax || len(replies) == 0) {
@@ -87,8 +87,8 @@ func bytesOf(replies []Reply) (n int) {
 	return n
 }
 
-// catchUpMax is how long a read waits for this leader to run what another node
-// has run already; then the question is put again.
+// catchUpMax is how long a read waits for this leader to run what another node has run
+// already. Then the gateway asks again.
 const catchUpMax = time.Second
 
 func (s *Shard) catchUp(ctx context.Context, atLeast uint64) error {
@@ -103,7 +103,7 @@ func (s *Shard) catchUp(ctx context.Context, atLeast uint64) error {
 	return nil
 }
 
-// Queued is the index of the last entry that this replica has begun to run.
+// Queued is the index of the last entry that this replica has started to run.
 func (s *Shard) Queued() uint64 { return s.machine.Queued() }
 
 // Executed is the index up to which this replica has run every entry.
@@ -120,8 +120,8 @@ func (s *Shard) enterRead() bool {
 	return true
 }
 
-// ReadOwn answers read-only txns from this replica's state, however old, if it
-// is not older than the entry atLeast.
+// ReadOwn answers read-only txns from this replica's state, however old it is, if it is
+// not older than the entry atLeast.
 func (s *Shard) ReadOwn(ctx context.Context, txns []fsm.Txn, atLeast uint64) ([]Reply, error) {
 	if err := s.catchUp(ctx, atLeast); err != nil {
 		return nil, err
@@ -147,17 +147,17 @@ func (s *Shard) ReadOwn(ctx context.Context, txns []fsm.Txn, atLeast uint64) ([]
 	return replies, nil
 }
 
-// provenNow is gate without waiting: the lease holds now.
+// provenNow is gate without waiting: it reports whether the lease holds now.
 func (s *Shard) provenNow() bool {
 	term := s.readyTerm.Load()
 	return term != 0 && s.group.Leased(term, s.cfg.ReadMode()) && s.readyTerm.Load() == term
 }
 
-// ReadIndex returns a log index. The log up to there holds all that was acknowledged
-// before the call, and all that could be read from any replica by then (a follower may
-// run an entry before its leader does). A replica that has applied the log up to there
-// shows all of that. ReadIndex returns ErrNotLeader if this node cannot prove that it
-// leads, or is far behind.
+// ReadIndex returns a log index. The log up to that index holds everything that was
+// acknowledged before the call, and everything that could be read from any replica by
+// then (a follower may run an entry before its leader does). A replica that has applied
+// the log up to that index shows all of that. ReadIndex returns ErrNotLeader if this node
+// cannot prove that it leads, or is far behind.
 func (s *Shard) ReadIndex(ctx context.Context) (uint64, error) {
 	if err := s.gate(ctx); err != nil {
 		return 0, err
@@ -178,9 +178,9 @@ func (s *Shard) WaitTaken(ctx context.Context, index uint64) error {
 	return s.machine.WaitTaken(ctx, index)
 }
 
-// gate waits for proof, newer than the call, that this node leads, and for the
-// term's first entry to have executed: what an earlier leader acknowledged is
-// then in the state.
+// gate waits for proof, newer than the call, that this node leads, and until the term's
+// first entry has executed: then the state holds everything that earlier leaders
+// acknowledged.
 func (s *Shard) gate(ctx context.Context) error {
 	term := s.readyTerm.Load()
 	if term == 0 {
@@ -208,7 +208,7 @@ func (s *Shard) readOne(ctx context.Context, t *fsm.Txn, opt fsm.ReadOptions) ([
 			if err := s.keepScript(ctx, uncached.Source); err != nil {
 				return nil, cluster.ErrNotLeader
 			}
-			// There may have been no room for it.
+			// The cache may have had no room for it.
 			opt.Uncached = true
 		case errors.Is(err, fsm.ErrDue):
 			if err := s.ticks.tick(ctx); err != nil {
@@ -221,17 +221,17 @@ func (s *Shard) readOne(ctx context.Context, t *fsm.Txn, opt fsm.ReadOptions) ([
 	return nil, cluster.ErrOverloaded
 }
 
-// keepScript puts a script into the cache that is evaluated by a read, so that
-// EVALSHA finds it, on every replica.
+// keepScript puts a script that a read evaluates into the cache of every replica, so that
+// EVALSHA finds it.
 func (s *Shard) keepScript(ctx context.Context, source []byte) error {
 	return s.proposeOwn(ctx, fsm.KeepScript(source))
 }
 
-// errBusy ends a script that only reads and takes too long.
+// errBusy ends a read-only script that takes too long.
 var errBusy = errors.New("the script ran for longer than busy-reply-threshold")
 
-// readPatience is how long a read waits for its locks, and how long a script that only reads
-// may run after that. If it is 0 both may last until the read's deadline.
+// readPatience is how long a read waits for its locks, and how long a read-only script
+// may run after that. If it is 0, both may last until the read's deadline.
 func (s *Shard) readPatience() time.Duration {
 	if s.cfg.ScriptTimeout == nil {
 		return 0
@@ -247,13 +247,13 @@ func (s *Shard) patient(ctx context.Context) (context.Context, context.CancelFun
 	return ctx, func() {}
 }
 
-// stopper tells a script that only reads when it must end: nobody waits for it
-// any more, or it has had its time.
+// stopper returns a function that ends a read-only script with an error: when no client
+// waits for it any more, or when its time is over.
 func (s *Shard) stopper(ctx context.Context) func() error {
 	patience := s.readPatience()
 	var until time.Time
 	return func() error {
-		// It is asked for the first time when the script has begun.
+		// The first call comes when the script has started.
 		if until.IsZero() {
 			until = time.Now().Add(patience)
 		} else if patience > 0 && time.Now().After(until) {
@@ -263,11 +263,11 @@ func (s *Shard) stopper(ctx context.Context) func() error {
 	}
 }
 
-// ticker carries the log's time onwards for reads that wait for it; reads that
-// wait together share an entry.
+// ticker moves the log's time on for reads that wait for it. Reads that wait together
+// share an entry.
 type ticker struct {
 	shard *Shard
-	mu    sync.Mutex
+	mu    sync.Mutex // guards next
 	next  *tickRound
 }
 

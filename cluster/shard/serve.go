@@ -15,9 +15,9 @@ import (
 // serveAgainAfter is the pause before a KindServe that found no room is tried again.
 const serveAgainAfter = 20 * time.Millisecond
 
-// filled is told that a txn has filled a key. Clients that take something are mostly being
-// served already, behind that txn; else the oldest is now, and those behind when it has
-// been (landed).
+// filled is called when a txn has filled a key. Clients that take elements are mostly
+// being served already, behind that txn. Otherwise filled serves the oldest one, and the
+// outcome of that serves the next (landed).
 func (w *waiters) filled(db int, key []byte, kind engine.Kind) {
 	if w.number.Load() == 0 {
 		return
@@ -32,8 +32,8 @@ func (w *waiters) filled(db int, key []byte, kind engine.Kind) {
 	})
 }
 
-// gone serves all clients that wait to read as one of a stream's groups: they find out what
-// has gone.
+// gone serves all clients that wait to read as one of a stream's groups: they learn that
+// the stream or the group has gone.
 func (w *waiters) gone(db int, key []byte) {
 	if w.number.Load() == 0 {
 		return
@@ -41,13 +41,14 @@ func (w *waiters) gone(db int, key []byte) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.eachQueueLocked(waitKey{db: db, key: string(key), kind: engine.KindStream}, false, func(k waitKey, q *waitQueue) {
-		// Those that are being served may be so in vain: they are looked after later.
+		// Serving those that are being served already may find nothing: landed looks
+		// after them.
 		w.offerLocked(q, math.MaxInt)
 	})
 }
 
 // offerLocked serves up to n waiters of a queue, the oldest first. Those that are being
-// served already are among them.
+// served already count.
 func (w *waiters) offerLocked(q *waitQueue, n int) {
 	for _, x := range q.list {
 		switch {
@@ -62,17 +63,17 @@ func (w *waiters) offerLocked(q *waitQueue, n int) {
 	}
 }
 
-// flight is a KindServe that is to go into the log by itself.
+// flight is a KindServe that goes into the log by itself.
 type flight struct {
 	x   *waiter
 	how fsm.ServeHow
 }
 
-// flyLocked has a waiter's command put into the log, behind those of others for which
-// this was asked before.
+// flyLocked puts a waiter's command into the log, behind the commands for which this was
+// asked before.
 func (w *waiters) flyLocked(x *waiter, how fsm.ServeHow) {
 	if w.holding {
-		return // all keys are looked at afterwards, here or by the next leader
+		return // all keys are checked afterwards, here or by the next leader
 	}
 	x.flying++
 	x.unsure++
@@ -83,7 +84,7 @@ func (w *waiters) flyLocked(x *waiter, how fsm.ServeHow) {
 	}
 }
 
-// launch puts into the log what is to go there.
+// launch puts all flights into the log.
 func (w *waiters) launch() {
 	for {
 		w.mu.Lock()
@@ -95,29 +96,31 @@ func (w *waiters) launch() {
 		}
 		for _, f := range flights {
 			o := f.x.offer(f.how)
-			// A command that comes may, as any other, need memory that there is not.
+			// Like any other command, the command of a new client may need memory that is
+			// not there.
 			o.Again = f.how&fsm.ServeComes == 0
-			// It waits for what is in the log, as long as its gateway waits for a word.
+			// It waits for the work in the log, as long as its gateway waits for an
+			// answer.
 			o.Until = time.Now().Add(renewEvery)
 			w.shard.Propose(o, func(r Result) { w.landed(f.x, r, false) })
 		}
 	}
 }
 
-// serve is the txn that serves the waiter.
+// serve returns the txn that serves the waiter.
 func (x *waiter) serve(how fsm.ServeHow) *fsm.Txn {
 	t := x.txn
 	t.Serve.How = how
 	return &t
 }
 
-// offer is that txn by itself.
+// offer returns a bundle with that txn alone.
 func (x *waiter) offer(how fsm.ServeHow) Offer {
 	txns := []fsm.Txn{*x.serve(how)}
 	return Offer{Bundle: fsm.AppendBundle(nil, &fsm.Bundle{Txns: txns}), Txns: txns}
 }
 
-// landed is told what became of a KindServe.
+// landed handles the outcome of a KindServe.
 func (w *waiters) landed(x *waiter, r Result, sure bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -135,18 +138,18 @@ func (w *waiters) landed(x *waiter, r Result, sure bool) {
 		x.looked = true
 		w.restLocked(x)
 	case r.Replies[0].Outcome == fsm.OutcomeStale:
-		// Its gateway has given it up, or begun anew.
+		// Its gateway has given it up, or has taken a new boot number.
 		w.removeLocked(x)
 		w.answerLocked(x, r)
 	default:
 		w.servedLocked(x, r)
 	}
-	// More may be there, or have come while this one found nothing.
+	// There may be more elements, or new ones since this one found nothing.
 	w.lookLaterLocked(x.keys, nil)
 }
 
-// servedLocked gives a waiter what it was served; where its gateway is not there at
-// the moment, when it comes.
+// servedLocked gives a waiter its result. If the gateway has no request open at the
+// moment, it gets the result with its next request.
 func (w *waiters) servedLocked(x *waiter, r Result) {
 	r.Alone = false
 	w.removeLocked(x)
@@ -160,12 +163,12 @@ func (w *waiters) servedLocked(x *waiter, r Result) {
 	}
 }
 
-// failedLocked goes on with a waiter of which a KindServe did not reach the log, or
-// may not have.
+// failedLocked handles a KindServe that did not reach the log, or may not have reached
+// it.
 func (w *waiters) failedLocked(x *waiter, err error) {
 	switch {
 	case x.flying > 0:
-		return // the others tell
+		return // the outcome of the others decides
 	case (errors.Is(err, cluster.ErrOverloaded) || errors.Is(err, cluster.ErrOverworked)) && x.looked:
 		w.shard.work(func() {
 			pause(w.shard.ctx, serveAgainAfter)
@@ -178,15 +181,16 @@ func (w *waiters) failedLocked(x *waiter, err error) {
 	case errors.Is(err, cluster.ErrOverloaded), errors.Is(err, cluster.ErrOverworked), errors.Is(err, cluster.ErrTooLarge),
 		errors.Is(err, cluster.ErrOutOfMemory), errors.Is(err, cluster.ErrTooMuchAtOnce):
 	default:
-		// The next leader knows, or this one when it is asked again.
+		// The next leader knows the outcome, or this one when it is asked again.
 		err = cluster.ErrUnknown
 	}
 	w.removeLocked(x)
 	w.answerLocked(x, Result{Err: err})
 }
 
-// settle ends a wait that is not known here, by the log: another leader may have
-// served it. Else it is tried for the last time.
+// settle ends a wait that this leader does not know. The log decides, because another
+// leader may have served the wait. If not, the client's command runs for the last time,
+// unless settles is true.
 func (w *waiters) settle(x *waiter, settles bool, told func(Result)) {
 	how := fsm.ServeLast | fsm.ServeComes
 	if settles {
@@ -197,11 +201,11 @@ func (w *waiters) settle(x *waiter, settles bool, told func(Result)) {
 	w.shard.Propose(o, told)
 }
 
-// proveMax bounds the wait for proof that this node still leads.
+// proveMax bounds how long this node tries to prove that it still leads.
 const proveMax = time.Second
 
-// proveLeft answers a gateway after its client was taken out unserved. "Nothing has come" is
-// true only if this node still leads.
+// proveLeft answers a gateway after its client was removed without a result. "Nothing has
+// come" is true only if this node still leads.
 func (s *Shard) proveLeft(told func(Result)) {
 	unserved := Result{Replies: []Reply{{Outcome: fsm.OutcomeUnserved}}}
 	if s.provenNow() {

@@ -13,7 +13,7 @@
 //     answers. By then a quorum has the write on disk.
 //   - No read runs on a proof of leadership that is older than the read's
 //     arrival, nor before this leader's first entry of its term has executed.
-//   - Everything that waits is bounded (admission.go).
+//   - Everything that can wait is bounded (admission.go).
 //   - A caller may repeat a call that failed with cluster.ErrUnknown under the
 //     same identity: the state machine does not run it twice.
 //
@@ -39,53 +39,54 @@ import (
 	"lockstep/engine/command"
 	"lockstep/engine/rdb"
 	"lockstep/fsm"
+	"lockstep/ground/background"
 )
 
-// Config is what a shard is opened with.
+// Config is the parameters of a shard.
 type Config struct {
 	Group GroupConfig
-	// Machine is the shard's state machine; Open sets its sink, and puts an
-	// observer of its own before the one given.
+	// Machine is the shard's state machine. Open sets its sink, and puts an observer of
+	// its own before the given one.
 	Machine fsm.Config
 	// Node and Boot are this node's incarnation and the number of its start.
 	Node, Boot uint64
-	// ReadMode is the read gate's; it may be changed at run time.
+	// ReadMode is the mode of the read gate. It may change at run time.
 	ReadMode func() ReadMode
 	// EntryBytesMax is the size up to which bundles are put into one entry.
 	EntryBytesMax int
-	// OutstandingBytesMax and OutstandingTxnsMax bound what was admitted and has
+	// OutstandingBytesMax and OutstandingTxnsMax bound the work that was admitted and has
 	// not been answered.
 	OutstandingBytesMax int64
 	OutstandingTxnsMax  int64
-	// Settings are the limits that replicas must agree on, as they are to be. The
-	// leader brings them into the log.
+	// Settings are the wanted values of the limits that replicas must agree on. The
+	// leader puts them into the log.
 	Settings func() command.Settings
-	// Settle returns when Settings are those that the cluster wanted when it was called, or
-	// newer ones: until then a new leader's may be older than what the log has. It is nil
-	// if they never are.
+	// Settle returns when Settings are at least as new as those that the cluster wanted
+	// at the time of the call: until then a new leader's may be older than those in the
+	// log. If Settle is nil, the leader does not wait.
 	Settle func(ctx context.Context) error
-	// ScriptTimeout is how long a script that only reads may run. If it returns 0, or is
-	// nil, there is no limit but the script's budget.
+	// ScriptTimeout is how long a read-only script may run. If it is nil or returns 0,
+	// the script's budget is the only limit.
 	ScriptTimeout func() time.Duration
-	// Memory is the sum that this node's shards are limited by. It is nil if this shard
-	// is alone.
+	// Memory is the memory of all shards of this node, which maxmemory limits. It is nil
+	// if this shard is alone.
 	Memory *Memory
-	// Clocks returns the time that a majority of some nodes agree on (clock.Exchange). It is nil if there is only
-	// this node's clock.
+	// Clocks returns the time that a majority of some nodes agree on (clock.Exchange). It
+	// is nil if this node's clock is the only one.
 	Clocks func(nodes []string) clock.Now
-	// ClockLimit is how far the time of day may be from what a majority says before it is set. If it is nil that is
-	// half a second.
+	// ClockLimit is how far the time of day may be from the time that a majority reports
+	// before the leader sets it. If it is nil, the limit is half a second.
 	ClockLimit func() time.Duration
-	// OnLead is told when this node begins to lead; may be nil.
+	// OnLead is called when this node starts to lead. It may be nil.
 	OnLead func()
-	// SendList gives a list of waiting clients to another node's replica (TakeList). It is nil
-	// if their order may change with the leader.
+	// SendList sends a list of waiting clients to another node's replica (TakeList). It
+	// is nil if their order may change with the leader.
 	SendList func(ctx context.Context, addr string, list []byte) error
 	Log      *slog.Logger
 }
 
-// idleEvery is how often loops look that have nothing to do, for this replica does
-// not lead; when that changes they are kicked.
+// idleEvery is the pause of loops that have nothing to do because this replica does not
+// lead. When it starts to lead, the loops are woken.
 const idleEvery = time.Second
 
 // Shard is this node's replica of one shard.
@@ -104,11 +105,12 @@ type Shard struct {
 	// expiry is the loop that looks for due keys.
 	expiry *stepper.Stepper
 
-	// readyTerm is the term whose first entry, made by this leader, has executed
-	// here; 0 while this node does not lead.
+	// readyTerm is the term whose first entry, made by this leader, has executed here. It
+	// is 0 while this node does not lead.
 	readyTerm atomic.Uint64
-	// syncing is held while settings are brought into the log; awaited: somebody waits for
-	// it. settledTerm is the newest term that this node leads and in which it knows them.
+	// syncing is held while settings are put into the log. awaited is true if a goroutine
+	// waits for syncing. settledTerm is the newest term that this node leads and in which
+	// it knows the settings.
 	syncing     sync.Mutex
 	awaited     atomic.Bool
 	settledTerm atomic.Uint64
@@ -116,17 +118,16 @@ type Shard struct {
 	// SET-ACTIVE-EXPIRE).
 	expireOff atomic.Bool
 
-	// readers holds the state machine open while reads are in it.
+	// readers keeps the state machine open while reads use it.
 	readers struct {
 		sync.RWMutex
 		closed bool
 	}
 
-	// opened is closed when group is set: leadership may come earlier.
+	// opened is closed when group is set: this node may gain the lead earlier.
 	opened chan struct{}
-	// working are the shard's own goroutines; they end with ctx, and none begins behind
-	// its end.
-	working sync.WaitGroup
+	// working are the shard's own goroutines; they end with ctx.
+	working background.Group
 	ctx     context.Context
 	cancel  context.CancelFunc
 }
@@ -177,16 +178,16 @@ func Open(cfg Config) (*Shard, error) {
 	return s, nil
 }
 
-// openBytesMax bounds what a replica has taken over from the log and has not run.
-// On a leader admission is the bound, and a log that waits for memory keeps
-// everybody waiting: so this is more than admission ever lets in, with some room
-// for the heads of entries and for what leaders propose for themselves.
+// openBytesMax bounds the entries that a replica has accepted from the log and not run.
+// On a leader admission is the bound, and a log that waits for memory delays all callers.
+// So this is more than admission ever lets in, with room for the heads of entries and for
+// the leaders' own txns.
 func openBytesMax(cfg *Config) int64 {
 	const roomBytes = 64 << 20
 	return cfg.OutstandingBytesMax + cfg.OutstandingTxnsMax*fsm.OpenTxnBytes + roomBytes
 }
 
-// ID is the shard's number, which is its group's.
+// ID is the number of the shard, and of its group.
 func (s *Shard) ID() uint32 { return s.cfg.Group.ID }
 
 // Group is the shard's Raft group.
@@ -201,18 +202,18 @@ func (s *Shard) Leads() bool { return s.readyTerm.Load() != 0 && s.group.IsLeade
 // SetActiveExpire turns the leader's search for due keys on or off.
 func (s *Shard) SetActiveExpire(on bool) { s.expireOff.Store(!on) }
 
-// Outstanding is what was admitted and has not been answered.
+// Outstanding is the work that was admitted and has not been answered.
 func (s *Shard) Outstanding() (txns, bytes int64) { return s.admit.outstanding() }
 
-// Close stops the replica, and returns when nothing of it is at work. What is still
-// waiting is answered ErrUnknown.
+// Close stops the replica. It returns when none of its goroutines runs. Calls that still
+// wait are answered with ErrUnknown.
 func (s *Shard) Close(ctx context.Context) error {
 	s.cancel()
 	err := s.group.Shutdown(ctx)
 	s.propose.stop()
 	s.evictor.stop()
 	s.pending.failAll(cluster.ErrUnknown)
-	s.working.Wait()
+	s.working.End()
 	s.cfg.Memory.leave(s)
 	s.readers.Lock()
 	s.readers.closed = true
@@ -221,16 +222,16 @@ func (s *Shard) Close(ctx context.Context) error {
 	return err
 }
 
-// work does something that may wait, by a goroutine of its own; nothing once the replica
-// is being closed.
+// work runs do, which may wait, on a goroutine of its own. It does nothing once the
+// replica is being closed.
 func (s *Shard) work(do func()) {
 	if s.ctx.Err() == nil {
 		s.working.Go(do)
 	}
 }
 
-// lead is called when this node begins to lead: it proposes the term's first
-// entry. Reads are served once that has executed.
+// lead is called when this node starts to lead: it proposes the term's first entry. Reads
+// are served once that entry has executed.
 func (s *Shard) lead(term uint64) {
 	if s.cfg.OnLead != nil {
 		s.cfg.OnLead()
@@ -263,8 +264,8 @@ func (s *Shard) lead(term uint64) {
 	})
 }
 
-// raise notes that this node may do something in a term. Who says so may have been held
-// up until it may in another.
+// raise records that this node is ready for a term. It never lowers the value: the caller
+// may have been delayed until a later term.
 func raise(may *atomic.Uint64, term uint64) {
 	for was := may.Load(); was < term; was = may.Load() {
 		if may.CompareAndSwap(was, term) {
@@ -273,7 +274,7 @@ func raise(may *atomic.Uint64, term uint64) {
 	}
 }
 
-// settle brings the settings into the log that the cluster wants, when this node knows
+// settle puts the settings that the cluster wants into the log, once this node knows
 // them.
 func (s *Shard) settle(term uint64) {
 	for s.cfg.Settle != nil && s.cfg.Settle(s.ctx) != nil {
@@ -285,10 +286,11 @@ func (s *Shard) settle(term uint64) {
 	s.SyncSettings(s.ctx)
 }
 
-// SyncSettings brings the settings that apply looks at into the log, as long as this
-// node leads and they differ. It does so once at a time: who looks while another value is
-// on its way finds the one that it wants, and the other one would stay. Where somebody
-// waits for that already it returns at once: that one will look at what is wanted by then.
+// SyncSettings puts the settings that affect how entries are applied into the log, while
+// this node leads and they differ from those in the log. Only one call at a time does so,
+// because a call could find its value in place while another value is on its way, and
+// that other value would stay. If another call waits already, SyncSettings returns at
+// once: the waiting call will use the settings of that later moment.
 func (s *Shard) SyncSettings(ctx context.Context) {
 	if !s.awaited.CompareAndSwap(false, true) {
 		return
@@ -311,8 +313,8 @@ func (s *Shard) SyncSettings(ctx context.Context) {
 	s.evictor.Kick()
 }
 
-// settingPause is between two attempts to learn the settings, or to bring one into the log:
-// the shard may be busy.
+// settingPause is the pause between two attempts to learn the settings, or to put one
+// into the log: the shard may be busy.
 const settingPause = 50 * time.Millisecond
 
 func (s *Shard) syncSetting(ctx context.Context, name string) error {
@@ -351,7 +353,8 @@ func (a machineAdapter) Snapshot() (Snapshot, error) { return a.Machine.Snapshot
 
 // Leader is the leader of a shard, as a node knows it.
 type Leader struct {
-	// ID and Addr are the node's id and peer address; empty: nobody is known.
+	// ID and Addr are the node's id and peer address. Both are empty if no leader is
+	// known.
 	ID, Addr string
 	// Term is the term that it leads, or the newest that is known.
 	Term uint64
@@ -375,12 +378,12 @@ func (s *Shard) Leader() Leader {
 // it once.
 func (s *Shard) Votes() bool { return s.group.Votes() }
 
-// Transfer gives the leadership to a server, or, with an empty id, to the one
-// that is furthest.
+// Transfer gives the leadership to a server, or, if id is empty, to the most advanced
+// one.
 func (s *Shard) Transfer(ctx context.Context, id string) error {
 	return s.group.TransferTo(ctx, raft.ServerID(id))
 }
 
-// Reload writes this replica's state out and loads it again, between two
-// entries (DEBUG RELOAD). It changes nothing if snapshots are right.
+// Reload writes this replica's state to a file and loads it again, between two entries
+// (DEBUG RELOAD). It changes nothing if snapshots are correct.
 func (s *Shard) Reload() error { return s.group.reload() }

@@ -15,69 +15,73 @@ import (
 )
 
 const (
-	// throttleFifths is the part of outstanding-work-max-ms that the leader fills by its guess, in
-	// fifths: what it takes for a little less than it is must not be refused in the log.
+	// throttleFifths is the part of outstanding-work-max-ms that the leader fills by its
+	// guess, in fifths. The rest is a margin: work that is guessed a little too low must
+	// not be refused in the log.
 	throttleFifths = 4
-	// waitingShare is the part of what may be admitted that may wait there, one of so
-	// many: the rest is for what need not wait.
+	// waitingShare is the part of the admitted work that may wait here: one part in
+	// waitingShare. The rest is for work that need not wait.
 	waitingShare = 2
-	// throttleLookEvery is how often the throttle looks whose time is over, while some wait.
+	// throttleLookEvery is how often the throttle checks for expired waits, while any
+	// bundle waits.
 	throttleLookEvery = 10 * time.Millisecond
 )
 
-// throttle lets into the log, of what may take long, only so much at a time as
-// outstanding-work-max-ms allows by the leader's guess. What is beyond waits here, before the
-// log, in order of arrival: until there is room, or its time is over, or it is taken back, for
-// its client has gone or somebody said SCRIPT KILL. What takes no time goes past it.
+// throttle limits the work in the log that may take long to outstanding-work-max-ms, by
+// the leader's guess. Further bundles wait here, in front of the log, in order of
+// arrival: until there is room, or their time is over, or they are taken back because
+// their client has gone or because of SCRIPT KILL. Work that does not take long passes
+// the throttle.
 type throttle struct {
 	shard *Shard
 	*stepper.Stepper
 
-	mu    sync.Mutex
+	mu    sync.Mutex // guards what follows, but lookAt
 	guess estimates
-	// waiting holds bundleCalls in order of arrival; byID finds them.
+	// waiting holds bundleCalls in order of arrival. byID finds them.
 	waiting list.List
 	byID    map[fsm.TxnID]*list.Element
-	// txns and bytes are those of all that wait.
+	// txns and bytes are the sums over all that wait.
 	txns    int
 	bytes   int64
 	stopped bool
-	// lookAt is when the loop looks again whose time is over. It is the loop's.
+	// lookAt is when the loop next checks for expired waits. Only the loop uses it.
 	lookAt time.Time
 
 	counts ThrottleCounts
 }
 
-// ThrottleCounts count what the throttle of a shard does; they are not state.
+// ThrottleCounts count the actions of a shard's throttle. They are not state.
 type ThrottleCounts struct {
-	// Waiting is how many txns wait now, and Work that of the txns in the log that have not
-	// run, by the leader's guess, in units of work.
+	// Waiting is how many txns wait now. Work is the work of the txns in the log that
+	// have not run, by the leader's guess, in units of work.
 	Waiting, Work atomic.Int64
-	// Held are bundles that had to wait, Expired those whose time was over, and TakenBack those
-	// that were taken back.
+	// Held counts bundles that had to wait, Expired those whose time was over, and
+	// TakenBack those that were taken back.
 	Held, Expired, TakenBack atomic.Uint64
 }
 
-// longBundle is what is known of a bundle with txns that may take long.
+// longBundle describes a bundle with txns that may take long.
 type longBundle struct {
 	throttle *throttle
-	// until is how long it may wait; again: it may be in the log already.
+	// until is how long it may wait. again is true if it may be in the log already.
 	until time.Time
 	again bool
-	// costs are in the order of the txns. They, and counted, are guarded by the throttle's mutex.
-	// counted: they are among those that are open.
+	// costs are in the order of the txns. counted is true if they count as open. The
+	// throttle's mutex guards both.
 	costs   []cost
 	counted bool
 }
 
-// cost is what is known of one command that may take long.
+// cost describes one command that may take long.
 type cost struct {
 	txn int
-	// program is true if it runs one, of that kind.
+	// program is true if it runs a program, which is of that kind.
 	program bool
 	kind    command.ProgramKind
-	// lanes is true if its txn must hold the lane unless it is free. free: the txn is, and this is
-	// the first of the txn's costs; that does not change once the bundle is let in.
+	// lanes is true if its txn must hold the lane unless the txn is free. free is true if
+	// the txn is free of the lane and this is its first cost. free does not change once
+	// the bundle is let in.
 	lanes, free bool
 	// estimate is nil when the command is not counted any more.
 	*estimate
@@ -90,7 +94,7 @@ func (h *throttle) init(s *Shard) {
 	h.byID = map[fsm.TxnID]*list.Element{}
 }
 
-// weigh says what a bundle's txns may take; nil: none takes long.
+// weigh returns the costs of a bundle's txns. It returns nil if none takes long.
 func (h *throttle) weigh(o *Offer) *longBundle {
 	var l *longBundle
 	for i := range o.Txns {
@@ -115,7 +119,7 @@ func (h *throttle) costOf(txn int, op *fsm.Op, inExec bool) cost {
 	name := nameOf(buf[:0], op)
 	c := cost{txn: txn, program: op.Spec().RunsProgram(), kind: op.Spec().ProgramKind(), lanes: op.MayTakeLong()}
 	if inExec {
-		// There a program locks everything.
+		// In a transaction a program locks everything.
 		name = append(name, " exec"...)
 	}
 	h.mu.Lock()
@@ -129,7 +133,7 @@ func (h *throttle) costOf(txn int, op *fsm.Op, inExec bool) cost {
 	return c
 }
 
-// pass lets a bundle into the log, or has it wait.
+// pass lets a bundle into the log, or makes it wait.
 func (h *throttle) pass(c *bundleCall) {
 	if c.long == nil {
 		h.shard.propose.take(c)
@@ -150,7 +154,7 @@ func (h *throttle) judge(c *bundleCall) (goes bool, err error) {
 	defer h.mu.Unlock()
 	switch {
 	case c.long.again:
-		// Mostly it is in the log already, and its outcome is to be learnt.
+		// Mostly it is in the log already, and its outcome must be learnt.
 	case h.stopped:
 		return false, cluster.ErrShuttingDown
 	case h.dividesLocked(c):
@@ -169,8 +173,8 @@ func (h *throttle) judge(c *bundleCall) (goes bool, err error) {
 	return true, nil
 }
 
-// limit is how much work may be in the log by the leader's guess. It returns 0 if there
-// is no limit.
+// limit is how much work may be in the log by the leader's guess. It is 0 if there is no
+// limit.
 func (h *throttle) limit() int64 {
 	settings := h.shard.machine.Settings()
 	return settings.OutstandingWorkMaxMs * (command.WorkSecond / 1000) / 5 * throttleFifths
@@ -183,22 +187,22 @@ func workLocked(c *bundleCall) (sum int64) {
 	return sum
 }
 
-// tooLateLocked reports whether a bundle's time would be over before what is in the log has
-// run: nobody would learn of its outcome.
+// tooLateLocked reports whether a bundle's time would be over before the work in the log
+// has run: no client would wait for its outcome.
 func (h *throttle) tooLateLocked(c *bundleCall, now time.Time) bool {
 	ahead := min(h.guess.open, h.limit())
 	return now.Add(time.Duration(ahead) * time.Second / command.WorkSecond).After(c.long.until)
 }
 
-// dividesLocked reports whether the txns of a bundle may go one by one, and not all at
+// dividesLocked reports whether the txns of a bundle may go one by one, but not all at
 // once.
 func (h *throttle) dividesLocked(c *bundleCall) bool {
 	limit := h.limit()
 	return limit > 0 && len(c.replies) > 1 && workLocked(c) > limit
 }
 
-// fitsLocked reports whether a bundle may enter the log. What is more than all the room
-// enters alone.
+// fitsLocked reports whether a bundle may enter the log. A bundle that is larger than all
+// the room may enter when nothing else is there.
 func (h *throttle) fitsLocked(c *bundleCall) bool {
 	limit, slow := h.limit(), 0
 	if limit == 0 || h.guess.open == 0 {
@@ -224,7 +228,7 @@ func (h *throttle) beginLocked(c *bundleCall) {
 	h.counts.Work.Store(h.guess.open)
 }
 
-// endLocked counts a command no more.
+// endLocked ends the count of a command.
 func (h *throttle) endLocked(k *cost) {
 	h.guess.end(k.estimate)
 	if k.free {
@@ -233,8 +237,8 @@ func (h *throttle) endLocked(k *cost) {
 	k.estimate = nil
 }
 
-// freeOf are the places in an entry of the txns that need not hold the lane. It returns nil if
-// there are none that must.
+// freeOf returns the indexes, in an entry, of the txns that need not hold the lane. It
+// returns nil if no txn of the entry must hold the lane.
 func freeOf(e *pendingEntry) (free []int) {
 	laned := false
 	for i := range e.parts {
@@ -283,8 +287,8 @@ func (h *throttle) leaveLocked(e *list.Element) *bundleCall {
 	return c
 }
 
-// ran notes that a txn of a bundle that was let in has its outcome, and how much work it did:
-// 0 if it did not run now.
+// ran records the outcome of a txn in a bundle that was let in, and its work, which is 0
+// if the txn did not run now.
 func (h *throttle) ran(l *longBundle, txn int, work int64) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -304,7 +308,7 @@ func (h *throttle) ran(l *longBundle, txn int, work int64) {
 	h.roomLocked()
 }
 
-// left notes that a bundle is answered, whatever became of its txns.
+// left records that a bundle is answered, whatever the outcome of its txns.
 func (h *throttle) left(l *longBundle) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -316,7 +320,7 @@ func (h *throttle) left(l *longBundle) {
 	h.roomLocked()
 }
 
-// roomLocked has those look who wait for room.
+// roomLocked wakes the loop: there may be room for bundles that wait.
 func (h *throttle) roomLocked() {
 	h.counts.Work.Store(h.guess.open)
 	if h.waiting.Len() > 0 {
@@ -324,7 +328,7 @@ func (h *throttle) roomLocked() {
 	}
 }
 
-// loop lets those go on that wait, or ends their waiting, until the shard is closed.
+// loop lets waiting bundles go on, or ends their wait, until the shard is closed.
 func (h *throttle) loop() {
 	h.Run(h.shard.ctx, func(ctx context.Context) time.Duration {
 		if ctx.Err() != nil {
@@ -350,8 +354,8 @@ func (h *throttle) loop() {
 	h.end(cluster.ErrShuttingDown, func(*bundleCall) bool { return true })
 }
 
-// next lets the first go on that waits. It returns false if there is none, or no room for
-// it.
+// next lets the first waiting bundle go on. It returns false if none waits or there is no
+// room for it.
 func (h *throttle) next() bool {
 	h.mu.Lock()
 	e := h.waiting.Front()
@@ -360,7 +364,7 @@ func (h *throttle) next() bool {
 		return false
 	}
 	c := e.Value.(*bundleCall)
-	// What one of its txns takes may have been learnt while it waited.
+	// The guess for one of its txns may have changed while it waited.
 	divides, fits := h.dividesLocked(c), h.fitsLocked(c)
 	if !divides && !fits {
 		h.mu.Unlock()
@@ -379,7 +383,7 @@ func (h *throttle) next() bool {
 	return true
 }
 
-// end answers those that wait and are chosen with an error, and tells how many there were.
+// end answers the chosen waiting bundles with an error. It returns how many there were.
 func (h *throttle) end(err error, chosen func(*bundleCall) bool) int {
 	var ended []*bundleCall
 	h.mu.Lock()
@@ -397,8 +401,8 @@ func (h *throttle) end(err error, chosen func(*bundleCall) bool) int {
 	return len(ended)
 }
 
-// TakeBack takes a bundle back that waits before the log, by the identity of its first txn. One
-// that is in the log, or unknown, is left alone.
+// TakeBack drops a bundle that waits in front of the log, by the identity of its first
+// txn. It does nothing if the bundle is in the log, or unknown.
 func (s *Shard) TakeBack(id fsm.TxnID) {
 	h := &s.throttle
 	h.mu.Lock()
@@ -414,8 +418,8 @@ func (s *Shard) TakeBack(id fsm.TxnID) {
 	h.Kick()
 }
 
-// takeBackPrograms takes back all bundles that wait before the log and run a program of a kind,
-// and tells how many there were.
+// takeBackPrograms drops all bundles that wait in front of the log and run a program of a
+// kind. It returns how many there were.
 func (s *Shard) takeBackPrograms(kind command.ProgramKind) int {
 	n := s.throttle.end(cluster.ErrKilled, func(c *bundleCall) bool { return c.long.runs(kind) })
 	s.throttle.counts.TakenBack.Add(uint64(n))
@@ -433,5 +437,5 @@ func (l *longBundle) runs(kind command.ProgramKind) bool {
 	return false
 }
 
-// ThrottleCounts returns what the shard's throttle does.
+// ThrottleCounts returns the counters of the shard's throttle.
 func (s *Shard) ThrottleCounts() *ThrottleCounts { return &s.throttle.counts }

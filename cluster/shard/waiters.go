@@ -14,36 +14,37 @@ import (
 	"lockstep/fsm"
 )
 
-// Answers to a Wait that are no replies.
+// Answers to a Wait that are not replies.
 var (
-	// ErrRenew: the client waits. The gateway asks again and keeps its place, which
-	// shows that it is still there; it is told so when the client has come, and every
-	// renewEvery.
+	// ErrRenew says that the client waits. The gateway asks again and keeps its place in
+	// the queue, which shows that the gateway still runs. The answer comes first when the
+	// client has been queued, and then every renewEvery.
 	ErrRenew = errors.New("shard: the wait is to be renewed")
-	// ErrTurn: it is worth trying. ErrAtOnce: the same, for one of the keys was there
-	// already as the client came. Only clients that read are told so.
+	// ErrTurn says that a read is worthwhile now. ErrAtOnce says the same because one of
+	// the keys existed already when the client came. Only clients that read get these
+	// answers.
 	ErrTurn   = errors.New("shard: a key was filled")
 	ErrAtOnce = errors.New("shard: a key is there already")
-	// ErrLeft: the client waits no longer, and this leader has not served it; but it
-	// cannot prove that it still leads.
+	// ErrLeft says that the client waits no longer and this leader has not served it, but
+	// that the leader cannot prove that it still leads.
 	ErrLeft = errors.New("shard: the wait has ended here")
 )
 
 const (
 	// waitersMax bounds the clients that wait at one shard.
 	waitersMax = 1 << 17
-	// placesMax bounds the keys they wait for, placesAtOnce how many of these
-	// are looked after under one hold of the lock, and waitBytesMax the commands.
+	// placesMax bounds the keys that they wait for, placesAtOnce how many of these are
+	// handled under one hold of the lock, and waitBytesMax the bytes of the commands.
 	placesMax    = 1 << 20
 	placesAtOnce = 1024
 	waitBytesMax = 256 << 20
-	// renewEvery is how long one request waits. A waiter that is not renewed
-	// for as long again is forgotten: its gateway has gone.
+	// renewEvery is how long one request waits. A waiter that is not renewed for as long
+	// again is dropped: its gateway has gone.
 	renewEvery = 10 * time.Second
-	// quietMax is for how long nothing may have been heard from a gateway whose clients
-	// are served: what a client gets that has gone with its machine is lost.
+	// quietMax is the longest silence of a gateway whose clients are served: what a
+	// client gets after its gateway was lost is lost, too.
 	quietMax = 5 * time.Second
-	// waitersTick is how often time is looked at.
+	// waitersTick is how often the times of waiters are checked.
 	waitersTick = time.Second
 )
 
@@ -53,16 +54,16 @@ type Wait struct {
 	ID fsm.TxnID
 	// Txn is the blocking command.
 	Txn fsm.Txn
-	// Again says that the gateway has asked before and does not know what became of
-	// that: another leader may have served the client.
+	// Again says that the gateway has asked before and does not know the outcome: another
+	// leader may have served the client.
 	Again bool
-	// Last ends the wait: the answer is final. Settles, with Last, takes nothing that
+	// Last ends the wait: the answer is final. Settles, with Last, takes no element that
 	// was not taken before.
 	Last, Settles bool
 	// TwoWays, with Last, says that requests of this wait went to the leader by more than one
 	// way. One of them may arrive after this one, so that the log has to end the wait.
 	TwoWays bool
-	// Tried says of a client that reads that it had its turn and found nothing.
+	// Tried says that a client that reads has tried and found nothing.
 	Tried bool
 }
 
@@ -89,40 +90,41 @@ func DecodeWait(data []byte) (Wait, error) {
 
 // Road is the way to a gateway on another node.
 type Road interface {
-	// Quiet is for how long nothing was heard from there; very long where the
-	// connection has ended.
+	// Quiet is the time for which nothing was heard from the gateway. It is very long if
+	// the connection has ended.
 	Quiet() time.Duration
 }
 
-// waiters are the clients that wait at a leader for keys to be filled: those of
-// BLPOP and its like. They are in no log and no snapshot. A new leader takes them over
-// from one that gives the leadership away (handover.go); else it begins with none, and
-// gateways come again.
+// waiters are the clients that wait at a leader for keys to be filled, with BLPOP and
+// similar commands. They are in no log and no snapshot. A new leader takes them over from
+// one that gives the leadership away (handover.go). Otherwise it starts with none, and
+// the gateways ask again.
 //
-// First come, first served. The leader serves the clients that take something: it puts the
+// First come, first served. The leader serves the clients that take elements: it puts the
 // client's command into the log, right behind the write that may fill the key
-// (follow.go), or by itself when a key was filled without the leader having seen it
-// coming (serve.go). What makes this happen once is package fsm's (serve.go there):
+// (follow.go). If the leader could not see in advance that a write fills the key, it puts
+// the command there by itself afterwards (serve.go). Package fsm makes sure that this
+// happens only once (serve.go there):
 //
 //   - A wait is served at most once, whatever leaders do and however often they are
 //     asked.
 //   - The gateway answers its client that nothing came only when no leader can serve
-//     the wait any more: the leader has taken it out, or the log has ended it.
-//   - While a key is there that a client waits for, a KindServe for the oldest of them
-//     is on its way, or the key is about to be looked at.
+//     the wait any more: the leader has removed it, or the log has ended it.
+//   - While a key exists that a client waits for, a KindServe for the oldest such client
+//     is on its way, or the key is about to be checked.
 //
-// A client that only reads (XREAD) takes nothing from anybody. All of them are told at once
-// when it is worth trying, and their gateways read.
+// A client that only reads (XREAD) takes nothing from other clients. All of them are told
+// at once that a read is worthwhile, and their gateways read.
 //
-// The observer methods are called where txns run, with their lock slots held,
-// so nothing under mu waits for a lock slot.
+// The observer methods are called where txns run, with their lock slots held. So no code
+// that holds mu may wait for a lock slot.
 type waiters struct {
 	shard *Shard
-	// number is len(byID), to be looked at without the lock, and takers how many of these do
-	// not only read.
+	// number is len(byID), to be read without the lock. takers is how many of these do
+	// more than read.
 	number, takers atomic.Int64
 
-	mu sync.Mutex
+	mu sync.Mutex // guards what follows, and each waiter and waitQueue
 	// term is the one in which they wait.
 	term uint64
 	byID map[fsm.TxnID]*waiter
@@ -130,33 +132,34 @@ type waiters struct {
 	// groups are, for each stream by its key without a group, the groups that have a
 	// queue of their own.
 	groups map[waitKey]map[string]struct{}
-	// places is how many waiters stand in all queues together, one that waits
-	// for several keys once for each. bytes are those of their commands.
+	// places is the number of waiters in all queues together: a waiter that waits for
+	// several keys counts once for each. bytes are those of their commands.
 	places, bytes int
-	// arrivals numbers the waiters, fills the changes of keys.
+	// arrivals numbers the waiters, and fills the changes of keys.
 	arrivals, fills uint64
-	// flights wait to be put into the log, which launching says is under way.
+	// flights wait to be put into the log. launching is true while that goes on.
 	flights   []flight
 	launching bool
-	// swaps are the databases that got another content, by their number.
+	// swaps are the databases whose content was replaced, by their number.
 	swaps [engine.Databases]swap
-	// holding is set while the leadership is being given away, heir is what was handed
-	// over to this node (handover.go).
+	// holding is set while the leadership is being given away. heir is the list that was
+	// handed to this node (handover.go).
 	holding bool
 	heir    *inheritance
-	// placesMax is the constant; tests have less room.
+	// placesMax is the constant, except in tests, which have less room.
 	placesMax int
 }
 
-// swap is what is known of the last time a database got another content: the
-// fill that it counts as, of all its keys, and whether these are being looked at.
+// swap records the last time the content of a database was replaced. It counts as the
+// fill number filledAt of all its keys. looking is true while these are being checked.
 type swap struct {
 	filledAt uint64
 	looking  bool
 }
 
-// waitKey names a queue: a key that may be filled with a kind of value. Of a stream
-// each group has a queue of its own, for what one group has read is new to another.
+// waitKey names a queue: a key that may be filled with a kind of value. Each group of a
+// stream has a queue of its own, because entries that one group has read are new to
+// another.
 type waitKey struct {
 	db    int
 	key   string
@@ -181,61 +184,62 @@ type waiter struct {
 	// shared is true if it only reads.
 	shared bool
 	bytes  int
-	// no is its place among all waiters.
+	// no is its number in the order of all waiters.
 	no uint64
-	// told answers the request at hand; nil while the gateway has not come again.
+	// told answers the open request. It is nil while the gateway has no request open.
 	told func(Result)
-	// since is when that began. road leads to the waiter's gateway; it is nil if the gateway
-	// is this node.
+	// since is when the request came, or was answered. road leads to the waiter's
+	// gateway. It is nil if the gateway is this node.
 	since time.Time
 	road  Road
 
-	// known is true if the gateway was told that the client waits. comes: a key of
-	// another kind is an error to it, for it has just come.
+	// known is true if the gateway was told that the client waits. comes is true if the
+	// client is new, so that a key of another kind is an error to it.
 	known, comes bool
-	// The next fields are of clients that take something.
+	// The next fields are for clients that take elements.
 	//
-	// flying is how many of its KindServes are on their way, and unsure how many of these
-	// do not stand behind a write that is sure to bring something.
+	// flying is how many of its KindServes are on their way. unsure is how many of these
+	// do not stand behind a write that certainly adds an element.
 	flying, unsure int
-	// looked is true if its keys were looked at since it came, or it was tried to serve
-	// it.
+	// looked is true if its keys were checked since it came, or the leader has tried to
+	// serve it.
 	looked bool
-	// passed is true if others were served before it, for it could not be reached.
+	// passed is true if others were served before it because its gateway could not be
+	// reached.
 	passed bool
 	// last is true if the gateway waits for the end.
 	last bool
-	// over is true if it stands in no queue any more. result is then what it was served,
-	// until its gateway is told.
+	// over is true if it is in no queue any more. result is then its result, until the
+	// gateway gets it.
 	over   bool
 	result *Result
 
-	// The others are of clients that only read: toldAt is how many fills there had been when
-	// its last request ended; turn: it was told to try.
+	// The other fields are for clients that only read. toldAt is the number of fills when
+	// its last request was answered. turn is true if it was told to try.
 	toldAt uint64
 	turn   bool
 }
 
-// grouped reports whether the waiter reads as one of a stream's group. What is there for
-// one group says nothing of another's entries, nor that there is such a group: so each
-// tries once when it comes, as Redis has it do.
+// grouped reports whether the waiter reads as one of a stream's groups. The entries for
+// one group say nothing about those for another, nor whether that group exists. So each
+// such waiter tries once when it comes, as in Redis.
 func (x *waiter) grouped() bool {
 	return !x.shared && len(x.keys) > 0 && x.keys[0].kind == engine.KindStream
 }
 
-// reachable reports whether what the client is served will reach its gateway, and notes
-// if it is passed over.
+// reachable reports whether a result will reach the client's gateway, and records if the
+// client is passed over.
 func (x *waiter) reachable() bool {
 	yes := x.road == nil || x.road.Quiet() < quietMax
 	x.passed = x.passed || !yes
 	return yes
 }
 
-// waitQueue is one waitKey's waiters, oldest first; those that only read by themselves.
+// waitQueue is the waiters of one waitKey, oldest first. shared are those that only read.
 type waitQueue struct {
 	list, shared []*waiter
-	// filledAt is the number of the key's last fill; looking: it is about to be looked
-	// at.
+	// filledAt is the number of the key's last fill. looking is true if the key is about
+	// to be checked.
 	filledAt uint64
 	looking  bool
 }
@@ -247,10 +251,10 @@ func (w *waiters) init(s *Shard) {
 	w.byID, w.keys, w.groups = map[fsm.TxnID]*waiter{}, map[waitKey]*waitQueue{}, map[waitKey]map[string]struct{}{}
 }
 
-// Wait puts a client into the queues of its keys, or goes on with one that is there.
-// told is called once, from any goroutine, and must not block: with what the command
-// found, with OutcomeUnserved where the wait has ended without (Last), or with an error
-// that says how to go on. road is the way back, nil on this node.
+// Wait puts a client into the queues of its keys, or renews one that is there. told is
+// called once, from any goroutine, and must not block: with the command's result, with
+// OutcomeUnserved if the wait has ended without one (Last), or with an error that says
+// how to go on. road is the way back, or nil if the gateway is this node.
 func (s *Shard) Wait(req Wait, road Road, told func(Result)) {
 	w := &s.waiters
 	w.mu.Lock()
@@ -281,8 +285,8 @@ func (s *Shard) Wait(req Wait, road Road, told func(Result)) {
 	}
 }
 
-// LeaveWait takes out a client that has gone: what it might have been served just now
-// is lost with it.
+// LeaveWait removes a client that has gone. A result that it might have got just now is
+// lost.
 func (s *Shard) LeaveWait(id fsm.TxnID) {
 	w := &s.waiters
 	w.mu.Lock()
@@ -293,9 +297,9 @@ func (s *Shard) LeaveWait(id fsm.TxnID) {
 	}
 }
 
-// comeBackLocked takes the next request of a waiter that is known.
+// comeBackLocked handles the next request of a waiter that is known.
 func (w *waiters) comeBackLocked(x *waiter, req *Wait, road Road, told func(Result)) {
-	w.answerLocked(x, Result{Err: ErrRenew}) // to a request that it no longer waits for
+	w.answerLocked(x, Result{Err: ErrRenew}) // answers a request that the gateway no longer waits for
 	x.told, x.since, x.road = told, time.Now(), road
 	switch {
 	case x.result != nil:
@@ -311,7 +315,7 @@ func (w *waiters) comeBackLocked(x *waiter, req *Wait, road Road, told func(Resu
 	w.restLocked(x)
 }
 
-// catchUpLocked serves a waiter that was passed over, and can be reached again.
+// catchUpLocked serves a waiter that was passed over and can be reached again.
 func (w *waiters) catchUpLocked(x *waiter) {
 	if x.passed && x.reachable() {
 		x.passed = false
@@ -319,7 +323,7 @@ func (w *waiters) catchUpLocked(x *waiter) {
 	}
 }
 
-// restLocked goes on with a waiter of which no KindServe is on its way.
+// restLocked handles a waiter that has no KindServe on its way.
 func (w *waiters) restLocked(x *waiter) {
 	switch {
 	case x.flying > 0 || !x.looked || x.over || w.holding:
@@ -334,7 +338,7 @@ func (w *waiters) restLocked(x *waiter) {
 	}
 }
 
-// answerLocked answers the request at hand, if there is one.
+// answerLocked answers the open request, if there is one.
 func (w *waiters) answerLocked(x *waiter, r Result) {
 	if x.told != nil {
 		told := x.told
@@ -343,8 +347,8 @@ func (w *waiters) answerLocked(x *waiter, r Result) {
 	}
 }
 
-// enterLocked takes a new waiter in. It returns nil where it answers the waiter itself:
-// there is no room, or it has gone meanwhile.
+// enterLocked admits a new waiter. It returns nil if it has answered the waiter itself:
+// there is no room, or the waiter was removed meanwhile.
 func (w *waiters) enterLocked(req *Wait, road Road, told func(Result)) *waiter {
 	x := newWaiter(req)
 	x.told, x.since, x.road, x.toldAt = told, time.Now(), road, w.fills
@@ -358,8 +362,8 @@ func (w *waiters) enterLocked(req *Wait, road Road, told func(Result)) *waiter {
 	return x
 }
 
-// newWaiter is the waiter of a request. It has arguments of its own: a gateway that waits no
-// longer reads its client's next command into the memory of this one.
+// newWaiter returns the waiter of a request, with a copy of the arguments: a gateway that
+// stops waiting reads its client's next command into the same memory.
 func newWaiter(req *Wait) *waiter {
 	own := req.Txn.Ops[0].Clone()
 	op := &own
@@ -380,9 +384,9 @@ func newWaiter(req *Wait) *waiter {
 	return x
 }
 
-// queueLocked puts a waiter behind the others of its keys, some at a time: txns come
-// in between. It returns false where it answers the waiter itself: there is no room, or
-// it has gone meanwhile.
+// queueLocked puts a waiter behind the others of its keys. It handles some keys at a
+// time, and lets txns run in between. It returns false if it has answered the waiter
+// itself: there is no room, or the waiter was removed meanwhile.
 func (w *waiters) queueLocked(x *waiter) bool {
 	w.arrivals++
 	x.no = w.arrivals
@@ -419,8 +423,8 @@ func (w *waiters) queueLocked(x *waiter) bool {
 	return true
 }
 
-// removeLocked takes a waiter out of its queues, and forgets it. It lets go of the lock
-// in between, as queueLocked does.
+// removeLocked removes a waiter from its queues, and forgets it. It releases the lock in
+// between, as queueLocked does.
 func (w *waiters) removeLocked(x *waiter) {
 	if x.over {
 		return
@@ -432,7 +436,7 @@ func (w *waiters) removeLocked(x *waiter) {
 		for _, k := range part {
 			q := w.keys[k]
 			if q == nil {
-				continue // dismissed meanwhile
+				continue // another goroutine dismissed it meanwhile
 			}
 			before := q.places()
 			if x.shared {
@@ -452,7 +456,7 @@ func (w *waiters) removeLocked(x *waiter) {
 	}
 }
 
-// rememberLocked takes note of a waiter, forgetLocked forgets it.
+// rememberLocked records a waiter, and forgetLocked forgets it.
 func (w *waiters) rememberLocked(x *waiter) {
 	w.byID[x.id] = x
 	w.bytes += x.bytes
@@ -487,7 +491,7 @@ func (w *waiters) openLocked(k waitKey) *waitQueue {
 	return q
 }
 
-// closeLocked forgets a queue in which nobody waits.
+// closeLocked removes a queue that is empty.
 func (w *waiters) closeLocked(k waitKey) {
 	delete(w.keys, k)
 	if k.group == "" {
@@ -499,8 +503,8 @@ func (w *waiters) closeLocked(k waitKey) {
 	}
 }
 
-// eachQueueLocked calls f with the queues of a key, of a kind of value or, with any, of all
-// kinds.
+// eachQueueLocked calls f with the queues of a key, of one kind of value or, if any is
+// true, of all kinds.
 func (w *waiters) eachQueueLocked(alone waitKey, any bool, f func(k waitKey, q *waitQueue)) {
 	if any {
 		for _, alone.kind = range []engine.Kind{engine.KindList, engine.KindSortedSet, engine.KindStream} {
@@ -511,12 +515,12 @@ func (w *waiters) eachQueueLocked(alone waitKey, any bool, f func(k waitKey, q *
 	if q := w.keys[alone]; q != nil {
 		f(alone, q)
 	}
-	for group := range w.groups[alone] { // order does not matter: each is served for itself
+	for group := range w.groups[alone] { // the order does not matter: each is served independently
 		f(alone.of(group), w.keys[alone.of(group)])
 	}
 }
 
-// begin begins a term.
+// begin starts a term.
 func (w *waiters) begin(term uint64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -524,8 +528,8 @@ func (w *waiters) begin(term uint64) {
 	w.heir = nil
 }
 
-// beginLocked begins a term. The waiters of another term are served no more: their waits may
-// have ended elsewhere.
+// beginLocked starts a term. The waiters of an earlier term are not served any more:
+// their waits may have ended elsewhere.
 func (w *waiters) beginLocked(term uint64) {
 	if w.term != term {
 		w.dismissLocked()
@@ -554,7 +558,7 @@ func (w *waiters) dismissLocked() {
 	w.takers.Store(0)
 }
 
-// loop renews waits that have lasted long, and forgets waiters that have gone.
+// loop renews waits that have lasted long, and drops waiters whose gateway has gone.
 func (w *waiters) loop() {
 	t := time.NewTicker(waitersTick)
 	defer t.Stop()

@@ -9,11 +9,11 @@ import (
 	"lockstep/fsm"
 )
 
-// Looking at the keys that clients wait for: when a client comes, when one was served,
-// and when a database has another content.
+// Checking the keys that clients wait for: when a client comes, when one was served, and
+// when the content of a database was replaced.
 
-// lookLaterLocked has keys looked at without the lock, for a newcomer or for the clients that
-// wait for them.
+// lookLaterLocked starts a check of keys without the lock, for a new client or for the
+// clients that wait for them.
 func (w *waiters) lookLaterLocked(keys []waitKey, newcomer *waiter) {
 	if newcomer == nil {
 		var due []waitKey
@@ -30,7 +30,7 @@ func (w *waiters) lookLaterLocked(keys []waitKey, newcomer *waiter) {
 	w.shard.work(func() { w.look(keys, newcomer) })
 }
 
-// look finds out what is under keys, and serves the clients that wait for it.
+// look reads the keys, and serves the clients that wait for them.
 func (w *waiters) look(keys []waitKey, newcomer *waiter) {
 	for _, k := range keys {
 		w.mu.Lock()
@@ -58,8 +58,8 @@ func (w *waiters) look(keys []waitKey, newcomer *waiter) {
 	}
 }
 
-// foundLocked tells a newcomer, if there is one, what is under one of its keys: also a
-// value of another kind, which is an error to a newcomer.
+// foundLocked handles the value of one of a new client's keys, if newcomer is not nil. A
+// value of another kind counts, too: it is an error to a new client.
 func (w *waiters) foundLocked(k waitKey, kind engine.Kind, there bool, newcomer *waiter) {
 	switch {
 	case newcomer == nil || newcomer.over || !newcomer.comes || !there:
@@ -70,8 +70,7 @@ func (w *waiters) foundLocked(k waitKey, kind engine.Kind, there bool, newcomer 
 	}
 }
 
-// find tells what is under a key: whether anything, of which kind, and how many waiters
-// it may serve.
+// find reads a key: whether it exists, its kind, and how many waiters it may serve.
 func (w *waiters) find(k waitKey) (kind engine.Kind, there bool, offers int) {
 	s := w.shard
 	ks, locks := s.machine.Keyspace(), s.machine.Sched()
@@ -92,8 +91,7 @@ func (w *waiters) find(k waitKey) (kind engine.Kind, there bool, offers int) {
 	return kind, e != nil, commands.Offers(e, k.kind, []byte(k.group))
 }
 
-// swapped has all keys looked at that are waited for in a database which has another
-// content now.
+// swapped starts a check of all awaited keys of a database whose content was replaced.
 func (w *waiters) swapped(db int) {
 	if w.number.Load() == 0 {
 		return
@@ -109,11 +107,12 @@ func (w *waiters) swapped(db int) {
 	}
 }
 
-// lookSwapped looks at all keys of a database, and again if it got another content
-// meanwhile. A transaction may swap databases thousands of times, which must not
-// be as many looks at a million keys.
+// lookSwapped checks all keys of a database, and again if its content was replaced
+// meanwhile. A transaction may swap databases thousands of times, which must not cause as
+// many checks of a million keys.
 func (w *waiters) lookSwapped(db int) {
-	// restTimes is how many times as long as it holds the lock it leaves it alone.
+	// restTimes is how long it leaves the lock alone, as a multiple of the time it held
+	// it.
 	const restTimes = 10
 	for looked := uint64(0); ; {
 		begun := time.Now()
@@ -127,7 +126,7 @@ func (w *waiters) lookSwapped(db int) {
 		looked = s.filledAt
 		w.fills++
 		var keys []waitKey
-		for k, q := range w.keys { // order does not matter: all are looked at
+		for k, q := range w.keys { // the order does not matter: all are checked
 			if k.db == db {
 				q.filledAt = w.fills
 				keys = append(keys, k)

@@ -5,7 +5,7 @@ import (
 	"lockstep/engine/command"
 )
 
-// observer tells waiters of filled keys, and passes everything on.
+// observer reports filled keys to the waiters, and passes everything on.
 type observer struct {
 	waiters *waiters
 	next    command.Observer

@@ -1,20 +1,21 @@
 package shard
 
-// Clients that only read: they are told when it is worth trying, and their gateways try.
+// Clients that only read are told when a read is worthwhile, and their gateways then
+// read.
 
-// readOnLocked goes on with a client that reads and has come again.
+// readOnLocked handles the next request of a client that reads.
 func (w *waiters) readOnLocked(x *waiter, req *Wait) {
 	hadTurn := x.turn
 	x.turn = false
 	for _, k := range x.keys {
-		// What was filled while it was away counts.
+		// Fills while the client had no request open count.
 		if q := w.keys[k]; q != nil && q.filledAt > x.toldAt {
 			w.turnLocked(x, ErrTurn)
 			return
 		}
 	}
 	if hadTurn && !req.Tried {
-		// It could not try, and what it was told of may be there still.
+		// The client could not try. The value that it was told about may still be there.
 		w.lookLaterLocked(x.keys, x)
 		return
 	}
@@ -30,7 +31,7 @@ func (w *waiters) tellReadersLocked(q *waitQueue) {
 	}
 }
 
-// turnLocked tells a client that reads to try, if it listens.
+// turnLocked tells a client that reads to try, if its gateway has a request open.
 func (w *waiters) turnLocked(x *waiter, why error) {
 	if x.told != nil {
 		x.turn = true

@@ -11,7 +11,7 @@ import (
 // outbox is what waits to be written to a connection. One goroutine writes all
 // that has gathered with one call, so a burst costs one system call.
 type outbox struct {
-	mu   sync.Mutex
+	mu   sync.Mutex // guards what follows, down to spare
 	cond sync.Cond
 	// pieces are the bytes to write, in order: runs of small frames copied
 	// together, and large payloads as they are.

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"lockstep/cluster/caught"
+	"lockstep/ground/caught"
 )
 
 const (

@@ -48,7 +48,7 @@ type peer struct {
 	// roundTripNs is what the last answered ping took.
 	roundTripNs atomic.Int64
 
-	mu      sync.Mutex
+	mu      sync.Mutex // guards what follows
 	waiting map[uint64]func([]byte, error)
 	nextID  uint64
 	// since is when the connection was made; zero: not yet.

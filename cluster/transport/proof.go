@@ -35,7 +35,7 @@ func (p *proven) Close() error {
 
 // proofs are the connections on which a secret was proved.
 type proofs struct {
-	mu  sync.Mutex
+	mu  sync.Mutex // guards all
 	all map[*proven]struct{}
 }
 

@@ -16,7 +16,7 @@ import (
 	"github.com/hashicorp/raft"
 
 	"lockstep/cluster/secret"
-	"lockstep/cluster/secure"
+	"lockstep/ground/secure"
 	"lockstep/tests/kit/certs"
 	"lockstep/tests/kit/ring"
 )

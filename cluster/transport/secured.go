@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"net"
 
-	"lockstep/cluster/secure"
+	"lockstep/ground/secure"
 )
 
 // secured is a connection between two nodes under TLS. Its end is the raw

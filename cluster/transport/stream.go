@@ -19,7 +19,7 @@ type StreamLayer struct {
 	ctx    context.Context
 	cancel context.CancelFunc
 
-	mu     sync.Mutex
+	mu     sync.Mutex // guards conns, closed
 	conns  map[*stream]struct{}
 	closed bool
 }

@@ -53,10 +53,10 @@ import (
 	"syscall"
 	"time"
 
-	"lockstep/cluster/caught"
-	"lockstep/cluster/quiet"
 	"lockstep/cluster/secret"
-	"lockstep/cluster/secure"
+	"lockstep/ground/caught"
+	"lockstep/ground/ratelog"
+	"lockstep/ground/secure"
 )
 
 // Errors of requests.
@@ -196,14 +196,14 @@ type Transport struct {
 	open      [256]bool
 	// refusals and strays keep those who are refused, and those who only come to the
 	// wrong port or hold places, from filling the log.
-	refusals, strays quiet.Log
+	refusals, strays ratelog.Log
 	pace             pace
 
 	ctx    context.Context
 	cancel context.CancelFunc
 	wait   sync.WaitGroup
 
-	mu     sync.Mutex
+	mu     sync.Mutex // guards what follows, down to closed
 	layers map[uint32]*StreamLayer
 	peers  map[string]*peer
 	// inbound are the accepted connections, and counts how many of them have each

@@ -14,7 +14,7 @@ import (
 
 // bar shows progress: a bar at a terminal, else a line now and then, for logs.
 type bar struct {
-	mu   sync.Mutex
+	mu   sync.Mutex // guards said; held while something is shown
 	bar  *progressbar.ProgressBar
 	out  io.Writer
 	what string

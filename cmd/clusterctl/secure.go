@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"lockstep/cluster/secure"
+	"lockstep/ground/secure"
 )
 
 // secureFlags are the flags for TLS with the nodes.

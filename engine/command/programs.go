@@ -94,7 +94,7 @@ const (
 
 // Running is what runs on a replica at the moment. The zero value is ready.
 type Running struct {
-	mu   sync.Mutex
+	mu   sync.Mutex // guards runs
 	runs map[*RunningProgram]struct{}
 }
 

@@ -30,7 +30,7 @@ type Scheduler struct {
 	nowNs     func() int64
 	moment    func() int64
 
-	mu      sync.Mutex
+	mu      sync.Mutex // guards what follows
 	rows    []row
 	batch   uint64
 	permits permits

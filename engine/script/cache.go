@@ -26,7 +26,7 @@ type CacheLimits struct {
 // compiled, for that takes longer than the log should wait: one that turns out
 // not to compile is as good as not there (Known).
 type Cache struct {
-	mu sync.RWMutex
+	mu sync.RWMutex // guards what follows
 	// bySum and byText find the same scripts. That they are found by their text
 	// spares taking its SHA1 with each EVAL.
 	bySum  map[Sum]*list.Element

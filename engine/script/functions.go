@@ -27,10 +27,10 @@ type FunctionLimits struct {
 // before it has any, its function's flags must be known: so changes are announced
 // when their tickets are taken, and as long as one is open, calls lock the shard.
 type Functions struct {
-	mu   sync.RWMutex
+	mu   sync.RWMutex // guards what follows
 	set  librarySet
 	open int
-	// changes counts changes, for readers that do not take the lock.
+	// changes counts changes.
 	changes uint64
 	cuts    map[*FunctionsCut]struct{}
 	// memory is MemoryBytes.

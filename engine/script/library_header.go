@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"strings"
 
-	"lockstep/engine/words"
+	"lockstep/ground/words"
 )
 
 var errLibraryHeader = errors.New("ERR Invalid library metadata")

@@ -52,7 +52,7 @@ type Run struct {
 // Interpreters are kept for use again. The zero value is ready. It may be used by
 // many goroutines.
 type Interpreters struct {
-	mu   sync.Mutex
+	mu   sync.Mutex // guards idle
 	idle []*interpreter
 }
 

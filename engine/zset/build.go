@@ -19,7 +19,7 @@ type Builder struct {
 	// or before it.
 	last            Entry
 	rising, falling bool
-	// set has all members once there were builderBytesMax of them; twice: one of them came twice.
+	// set has all members once there were builderBytesMax of them; twice says that one of them came twice.
 	set   *Set
 	twice bool
 	// bytes is how much has come, bytesMax is builderBytesMax.
@@ -40,16 +40,21 @@ const pieceBytesMin, pieceBytes = 4 << 10, 1 << 20
 // NewBuilder returns a builder of a set without members.
 func NewBuilder() *Builder { return &Builder{rising: true, falling: true, bytesMax: builderBytesMax} }
 
-// Add takes a member, which is copied, and its score, which must not be NaN.
-func (b *Builder) Add(member []byte, score float64) {
+// Add takes a member, which is copied, and its score, which must not be NaN. It returns false once it
+// knows that a member came twice, and then takes no more: a payload could repeat a long one for ever.
+// Members that came twice and were not noticed here are noticed by Build.
+func (b *Builder) Add(member []byte, score float64) bool {
+	if b.twice {
+		return false
+	}
 	if b.set != nil {
-		b.twice = !b.set.Put(member, score, Limits{}) || b.twice
-		return
+		b.twice = !b.set.Put(member, score, Limits{})
+		return !b.twice
 	}
 	e := Entry{member, score}
 	if len(b.at) > 0 {
 		order := Compare(b.last, e)
-		b.rising, b.falling = b.rising && order < 0, b.falling && order > 0
+		b.rising, b.falling, b.twice = b.rising && order < 0, b.falling && order > 0, order == 0
 	}
 	last := len(b.pieces) - 1
 	if last < 0 || cap(b.pieces[last])-len(b.pieces[last]) < pack.ScoreBytes+len(member) {
@@ -66,6 +71,7 @@ func (b *Builder) Add(member []byte, score float64) {
 	if b.bytes += len(piece) - begin; b.bytes > b.bytesMax {
 		b.build()
 	}
+	return !b.twice
 }
 
 // entry is the member that a span says.
@@ -93,7 +99,7 @@ func (b *Builder) build() {
 	}
 	var different bool
 	b.set, different = buildLarge(len(b.at), func(i int) Entry { return b.entry(b.at[i]) }, nobody)
-	b.twice = !different
+	b.twice = b.twice || !different
 	b.pieces, b.at, b.last = nil, nil, Entry{}
 }
 

@@ -19,7 +19,7 @@ import (
 	"sync"
 	"time"
 
-	"lockstep/cluster/caught"
+	"lockstep/ground/caught"
 	"lockstep/node/config"
 	"lockstep/node/page"
 )
@@ -107,7 +107,7 @@ func impatient(next http.Handler) http.Handler {
 // all have one, the one whose request takes longest: neither many that rest nor many
 // that dawdle must keep a probe out.
 type visitors struct {
-	mu sync.Mutex
+	mu sync.Mutex // guards all, resting, busy
 	// all has each connection, with its place in resting or busy, the longest first.
 	all           map[net.Conn]*list.Element
 	resting, busy list.List // of net.Conn

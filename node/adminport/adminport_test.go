@@ -9,7 +9,7 @@ import (
 	"net/http/httptest"
 	"testing"
 
-	"lockstep/cluster/caught"
+	"lockstep/ground/caught"
 	"lockstep/node/config"
 	"lockstep/node/health"
 	"lockstep/node/member"

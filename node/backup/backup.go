@@ -16,9 +16,9 @@ import (
 	"io"
 	"time"
 
-	"lockstep/cluster/caught"
 	"lockstep/cluster/meta"
 	"lockstep/engine/rdb"
+	"lockstep/ground/caught"
 	"lockstep/node/config"
 	"lockstep/node/process"
 	"lockstep/node/users"

@@ -64,7 +64,7 @@ type Facts struct {
 // shard has more than one.
 type Backups struct {
 	Facts
-	mu   sync.Mutex
+	mu   sync.Mutex // guards open
 	open map[uint64]*part
 }
 
@@ -77,7 +77,7 @@ type part struct {
 	keys atomic.Int64
 	// why is the reason for which it was closed before its end.
 	why atomic.Pointer[error]
-	// reading keeps two readers apart.
+	// reading keeps two readers apart. It is held over each read; it guards begun, pieces.
 	reading sync.Mutex
 	stall   *time.Timer
 	// begun is when the first piece was read, pieces the bytes of all.

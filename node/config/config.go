@@ -19,7 +19,8 @@ type Config struct {
 	current   atomic.Pointer[Settings]
 
 	// mu is held while settings are replaced and while watchers are called, so
-	// that watchers see changes in the order in which they were made.
+	// that watchers see changes in the order in which they were made. It guards
+	// what follows.
 	mu       sync.Mutex
 	watchers []watcher
 	// replicate sends settings through the cluster's log. It is nil until there is one.

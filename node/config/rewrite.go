@@ -8,7 +8,7 @@ import (
 	"strings"
 	"syscall"
 
-	"lockstep/cluster/durable"
+	"lockstep/ground/durable"
 )
 
 // File is the absolute path of the file the node was started with, "" if there

@@ -1,6 +1,6 @@
 package config
 
-import "lockstep/cluster/secure"
+import "lockstep/ground/secure"
 
 // The rows of TLS. Only those that decide which ports speak TLS need a restart;
 // the node reads the files again every few seconds.

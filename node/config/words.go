@@ -3,7 +3,7 @@ package config
 import (
 	"errors"
 
-	"lockstep/engine/words"
+	"lockstep/ground/words"
 )
 
 var errQuotes = errors.New("unbalanced quotes")

@@ -51,14 +51,15 @@ func New(f Facts) *Health {
 type readiness struct {
 	Facts
 
-	mu sync.Mutex
+	// targets are what the leaders had committed, by shard. They are Watch's own.
+	targets map[uint32]uint64
+
+	mu sync.Mutex // guards what follows
 	// led is when each shard was last known to have a leader; the start counts.
 	led []time.Time
 	// caughtUp is set once; until then behind says what is missing.
 	caughtUp bool
 	behind   string
-	// targets are what the leaders had committed, by shard.
-	targets map[uint32]uint64
 }
 
 // Watch looks until the node stops.

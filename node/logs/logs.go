@@ -68,7 +68,7 @@ type file struct {
 	path string
 	now  func() time.Time
 
-	mu     sync.Mutex
+	mu     sync.Mutex // guards f, looked; held over each write
 	f      *os.File
 	looked time.Time
 }

@@ -10,7 +10,7 @@ const tailBytes = 256 << 10
 
 // Tail is the end of a log. Its zero value is empty.
 type Tail struct {
-	mu sync.Mutex
+	mu sync.Mutex // guards ring, next
 	// ring is written round and round; next is where the next byte goes.
 	ring []byte
 	next int

@@ -11,7 +11,7 @@ import (
 // Saves reports on the snapshots that are written: those that clients asked for
 // (SAVE, BGSAVE), and those that a group's log is due for.
 type Saves struct {
-	mu sync.Mutex
+	mu sync.Mutex // guards what follows, but last
 	// busy is the number of saves and of snapshots under way, since the time the
 	// first of them began; background tells that a BGSAVE is among them.
 	busy       int

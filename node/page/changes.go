@@ -25,7 +25,7 @@ const changesKept = 64
 // Changes are the newest changes of leaders that a node has noticed. Its zero
 // value is ready, and any goroutine may use it.
 type Changes struct {
-	mu    sync.Mutex
+	mu    sync.Mutex // guards known, list
 	known map[string]Change
 	list  []Change
 }

@@ -161,7 +161,7 @@ func refuse(w http.ResponseWriter, why string) {
 // hold keeps what was gathered for a moment, so that many who look at once ask
 // the nodes once.
 type hold struct {
-	// mu is held while somebody gathers: for gatherWait at most.
+	// mu is held while somebody gathers: for gatherWait at most. It guards made, data.
 	mu sync.Mutex
 	// keep is for how long it is shown again.
 	keep time.Duration

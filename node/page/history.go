@@ -67,7 +67,7 @@ func rate(before, after uint64, seconds float64) int64 {
 // History keeps the newest samples. Its zero value is ready, and any goroutine may
 // use it.
 type History struct {
-	mu    sync.Mutex
+	mu    sync.Mutex // guards ring, taken
 	ring  [Seconds]Sample
 	taken uint64
 }

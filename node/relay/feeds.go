@@ -6,11 +6,11 @@ import (
 	"sync/atomic"
 	"time"
 
-	"lockstep/cluster/caught"
 	"lockstep/cluster/feed"
 	"lockstep/engine"
 	"lockstep/engine/command"
 	"lockstep/fsm"
+	"lockstep/ground/caught"
 	"lockstep/node/member"
 	"lockstep/proto/tracking"
 )

@@ -21,7 +21,7 @@ type Notices struct {
 	Member *member.Member
 	// Hear takes a notice of another node.
 	Hear func(notice []byte)
-	mu   sync.Mutex
+	mu   sync.Mutex // guards waiting
 	// waiting holds, by incarnation, what is to go to the nodes to which something is
 	// on its way.
 	waiting map[uint64][]byte

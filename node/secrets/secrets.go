@@ -79,7 +79,7 @@ type Secrets struct {
 	// users are the cluster's; nil: they are not known yet.
 	users atomic.Pointer[func() *acl.Users]
 
-	// mu is held while the secrets are changed.
+	// mu is held while the secrets are changed. It guards source, problem.
 	mu     sync.Mutex
 	source origin
 	// problem is why the file could not be used last; empty: it could.

@@ -12,8 +12,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"lockstep/cluster/caught"
 	"lockstep/cluster/meta"
+	"lockstep/ground/caught"
 	"lockstep/node/process"
 	"lockstep/node/status"
 )

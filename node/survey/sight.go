@@ -6,10 +6,10 @@ import (
 	"strconv"
 	"time"
 
-	"lockstep/cluster/caught"
 	"lockstep/cluster/leaders"
 	"lockstep/cluster/meta"
 	"lockstep/cluster/placement"
+	"lockstep/ground/caught"
 	"lockstep/node/member"
 	"lockstep/node/page"
 	"lockstep/node/process"

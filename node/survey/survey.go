@@ -15,12 +15,12 @@ import (
 	"sync"
 	"time"
 
-	"lockstep/cluster/caught"
 	"lockstep/cluster/meta"
 	"lockstep/cluster/placement"
-	"lockstep/cluster/secure"
 	"lockstep/cluster/shard"
 	"lockstep/engine"
+	"lockstep/ground/caught"
+	"lockstep/ground/secure"
 	"lockstep/node/backup"
 	"lockstep/node/member"
 	"lockstep/node/page"
@@ -75,7 +75,7 @@ type Survey struct {
 	// probing is held while the disk is timed.
 	probing sync.Mutex
 
-	mu        sync.Mutex
+	mu        sync.Mutex // guards placement, placed; held while the report is asked for
 	placement *placement.Report
 	placed    time.Time
 }

@@ -9,9 +9,9 @@ import (
 	"os"
 	"path/filepath"
 
-	"lockstep/cluster/durable"
 	"lockstep/cluster/meta"
 	"lockstep/cluster/meta/identity"
+	"lockstep/ground/durable"
 )
 
 // usersFile keeps, in the data folder, the users as they were last. A node serves

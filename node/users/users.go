@@ -45,7 +45,7 @@ type Clients interface {
 // group's records, and for a default user without one the node's requirepass.
 type Users struct {
 	Facts
-	mu sync.Mutex
+	mu sync.Mutex // held while now is replaced, and while the file is written; guards kept, keptAt
 	// now was made of the records after changes changes, and of the password pass.
 	now atomic.Pointer[usersAt]
 	// kept: the file in the data folder says what was after keptAt changes.

@@ -2,31 +2,31 @@ package acl
 
 import "lockstep/engine/command"
 
-// Doubt is how far a node goes by users of which it has not heard for long whether they
-// still hold.
+// Doubt is how much a node still trusts its users after a long time without confirmation from the
+// cluster.
 type Doubt uint8
 
 const (
-	// NoDoubt: the cluster has confirmed the users lately.
+	// NoDoubt means that the cluster has confirmed the users lately.
 	NoDoubt Doubt = iota
-	// DoubtAdmin: commands of @admin are refused, questions about the cluster aside.
+	// DoubtAdmin means that commands of @admin are refused, except queries about the cluster.
 	DoubtAdmin
-	// DoubtAll: everything is refused, logging in too.
+	// DoubtAll means that every command is refused, including AUTH.
 	DoubtAll
 )
 
-// InDoubt returns the same users in another doubt.
+// InDoubt returns the same users with another doubt.
 func (u *Users) InDoubt(d Doubt) *Users {
 	next := *u
 	next.doubt = d
 	return &next
 }
 
-// Doubt is the doubt that these users are in.
+// Doubt is the doubt about these users.
 func (u *Users) Doubt() Doubt { return u.doubt }
 
-// Doubts reports whether a command is refused to every user: it must wait until the node
-// knows again that its users still hold.
+// Doubts reports whether a command is refused to every user until the cluster confirms the users
+// again.
 func (u *Users) Doubts(spec *command.Spec) bool {
 	switch u.doubt {
 	case DoubtAdmin:

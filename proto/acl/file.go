@@ -7,8 +7,8 @@ import (
 	"os"
 	"strings"
 
-	"lockstep/cluster/durable"
 	"lockstep/engine/acl"
+	"lockstep/ground/durable"
 )
 
 // FileBytesMax bounds an ACL file.
@@ -21,7 +21,7 @@ func ReadFile(path string, opt Options) ([]Record, error) {
 		return nil, err
 	}
 	defer f.Close()
-	// A device or a pipe does not say how much it has.
+	// A device or a pipe does not report its size.
 	data, err := io.ReadAll(io.LimitReader(f, FileBytesMax+1))
 	if err != nil {
 		return nil, err
@@ -36,8 +36,8 @@ func ReadFile(path string, opt Options) ([]Record, error) {
 	return records, nil
 }
 
-// Parse reads lines of "user NAME RULE...". Empty ones and those that begin with
-// "#" are left out. An error begins with the number of the line, from 1.
+// Parse reads lines of "user NAME RULE...". It skips empty lines and those that
+// start with "#". An error starts with the number of the line, from 1.
 func Parse(lines []string, opt Options) ([]Record, error) {
 	var (
 		records []Record
@@ -65,8 +65,8 @@ func Parse(lines []string, opt Options) ([]Record, error) {
 	return records, nil
 }
 
-// reasonOf is an error without what is said of ACL SETUSER, nor the rule, which
-// may be a password.
+// reasonOf is the text of an error without the part about ACL SETUSER and without
+// the rule, which may be a password.
 func reasonOf(err error) string {
 	var rule *RuleError
 	if errors.As(err, &rule) {
@@ -75,11 +75,11 @@ func reasonOf(err error) string {
 	return strings.TrimPrefix(err.Error(), "ERR ")
 }
 
-// Line is a user as ACL LIST and files have it.
+// Line is a user in the form of ACL LIST and of ACL files.
 func (r Record) Line() string { return "user " + r.Name + " " + r.Rules }
 
-// WriteFile puts the users into a file, in the place of what was there, or
-// leaves it as it was.
+// WriteFile writes the users to a file. It replaces the whole file, or leaves it
+// unchanged.
 func (u *Users) WriteFile(path string) error {
 	var b strings.Builder
 	for _, a := range u.list {

@@ -15,21 +15,21 @@ type Entry struct {
 	// Client describes the connection as CLIENT LIST does.
 	Client string
 	Count  int
-	// At is when it was refused last, Since when first, and ID tells entries apart.
+	// At is the time of the last refusal, Since that of the first, and ID tells
+	// entries apart.
 	At, Since time.Time
 	ID        int64
 }
 
-// Log keeps what one node refused of late, newest first. The zero value is
-// ready.
+// Log keeps one node's recent refusals, newest first. The zero value is ready.
 type Log struct {
-	mu      sync.Mutex
+	mu      sync.Mutex // guards what follows
 	entries []Entry
 	nextID  int64
 	counts  Counts
 }
 
-// Counts are how often something was refused, for each reason.
+// Counts are the numbers of refusals, for each reason.
 type Counts struct{ Auth, Command, Key, Channel uint64 }
 
 func (c *Counts) count(reason string) {
@@ -46,15 +46,17 @@ func (c *Counts) count(reason string) {
 }
 
 const (
-	// groupWithin: the same refusal again within this time is counted.
+	// groupWithin is the time within which a repeated refusal is counted in its old
+	// entry.
 	groupWithin = time.Minute
-	// groupAmong is how many of the newest entries are looked at for that.
+	// groupAmong is how many of the newest entries are searched for the same
+	// refusal.
 	groupAmong = 10
 	// textMax bounds an object in the log, in bytes.
 	textMax = 4 << 10
 )
 
-// Add notes a refusal. The log keeps at most max entries.
+// Add records a refusal. The log keeps at most max entries.
 func (l *Log) Add(e Entry, max int) {
 	e.Object, e.User = clip(e.Object), clip(e.User)
 	e.Count, e.Since = 1, e.At
@@ -89,22 +91,21 @@ func (l *Log) Newest(n int) []Entry {
 	return slices.Clone(l.entries[:min(max(n, 0), len(l.entries))])
 }
 
-// Reset empties the log. What was refused stays counted.
+// Reset empties the log. It does not change the counts.
 func (l *Log) Reset() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.entries = nil
 }
 
-// Counts returns how often something was refused since the start, or since
-// ResetCounts.
+// Counts returns the numbers of refusals since the start, or since ResetCounts.
 func (l *Log) Counts() Counts {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.counts
 }
 
-// ResetCounts sets the counts back.
+// ResetCounts sets the counts to zero.
 func (l *Log) ResetCounts() {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -11,14 +11,14 @@ type Memory struct {
 	// RequirePass is the default user's password until it has rules.
 	RequirePass func() string
 
-	mu      sync.Mutex
+	mu      sync.Mutex // guards what follows
 	made    uint64
 	pass    string
 	records []Record
 	now     atomic.Pointer[Users]
 }
 
-// Users are those of the moment.
+// Users are the current users.
 func (m *Memory) Users() *Users {
 	m.mu.Lock()
 	defer m.mu.Unlock()

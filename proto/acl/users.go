@@ -1,9 +1,9 @@
-// Package acl knows the users of the clients: who there is, how they log in, what
-// a node refused them of late, and the file they can be kept in. What the rules
-// of one user mean stands in engine/acl.
+// Package acl holds the users of the clients: which users there are, how they log
+// in, what a node has refused them lately, and the file they can be kept in. The
+// meaning of one user's rules is in engine/acl.
 //
-// Users are the cluster's, in the state of the meta group; a node has them as
-// Users, which never change, and makes new ones when the state has changed.
+// The users belong to the cluster, in the state of the meta group. A node has them
+// as Users, which never change, and makes new Users when the state has changed.
 package acl
 
 import (
@@ -17,7 +17,7 @@ import (
 	"lockstep/engine/acl"
 )
 
-// Default is the name of the user that connections begin as.
+// Default is the name of the user that connections start as.
 const Default = "default"
 
 // Record is a user as the cluster keeps it.
@@ -31,8 +31,8 @@ type Record struct {
 type Account struct {
 	Record
 	*acl.User
-	// Carried are the user's permissions as they go with txns; nil: it may do
-	// everything.
+	// Carried are the user's permissions in the form that goes with txns, or nil if
+	// the user may do everything.
 	Carried []byte
 }
 
@@ -44,16 +44,16 @@ func newAccount(r Record) *Account {
 	return a
 }
 
-// Users are all users at one moment, the default one among them.
+// Users are all users at one moment, including the default user.
 type Users struct {
 	list   []*Account
 	byName map[string]*Account
 	doubt  Doubt
 }
 
-// NewUsers makes the users of the cluster's records. Where the default user is
-// not among them, it may do everything with the password requirePass, or without
-// one if that is empty. Accounts of before, which may be nil, are used again.
+// NewUsers makes the users from the cluster's records. If the default user is not
+// among them, it may do everything with the password requirePass, or without a
+// password if that is empty. Accounts of before, which may be nil, are reused.
 func NewUsers(records []Record, requirePass string, before *Users) *Users {
 	u := &Users{byName: map[string]*Account{}}
 	for _, r := range records {
@@ -66,7 +66,7 @@ func NewUsers(records []Record, requirePass string, before *Users) *Users {
 	return u
 }
 
-// DefaultRules are the default user's while nobody has given it any.
+// DefaultRules are the default user's rules until it has been given others.
 func DefaultRules(requirePass string) string {
 	if requirePass == "" {
 		return acl.DefaultRules
@@ -90,16 +90,16 @@ func (u *Users) add(r Record, before *Users) {
 // All are the users by name.
 func (u *Users) All() []*Account { return u.list }
 
-// Get returns a user, nil if there is none.
+// Get returns a user, or nil if there is none.
 func (u *Users) Get(name string) *Account { return u.byName[name] }
 
-// Default is the user that connections begin as.
+// Default is the user that connections start as.
 func (u *Users) Default() *Account { return u.byName[Default] }
 
 // Open reports whether connections need not log in.
 func (u *Users) Open() bool { d := u.Default(); return d.On() && d.NoPass() }
 
-// LogIn returns the user that a name and a password open, else nil.
+// LogIn returns the user with this name and password, or nil.
 func (u *Users) LogIn(name, password string) *Account {
 	if a := u.byName[name]; a != nil && a.Opens(password) {
 		return a
@@ -107,8 +107,8 @@ func (u *Users) LogIn(name, password string) *Account {
 	return nil
 }
 
-// Successor is what has become of a user; nil: it was deleted. The default user
-// never is.
+// Successor is the current version of a user, or nil if the user was deleted. The
+// default user is never deleted.
 func (u *Users) Successor(of *Account) *Account {
 	a := u.byName[of.Name]
 	if a == nil || a.Made != of.Made && of.Name != Default {
@@ -117,30 +117,31 @@ func (u *Users) Successor(of *Account) *Account {
 	return a
 }
 
-// Change is a change of users, worked out from those of a moment.
+// Change is a change of users, computed from the users at one moment.
 type Change struct {
 	Set    []Record
 	Delete []string
 }
 
-// RuleError says which rule cannot be taken.
+// RuleError says which rule is invalid.
 type RuleError struct {
 	Rule string
 	Err  error
 }
 
-// Error is Redis's text.
+// Error is Redis's error text.
 func (e *RuleError) Error() string {
 	return fmt.Sprintf("ERR Error in ACL SETUSER modifier '%s': %s", e.Rule, e.Err)
 }
 
-// Options decide what a new user begins with.
+// Options decide what a new user starts with.
 type Options struct {
 	// AllChannels is acl-pubsub-default.
 	AllChannels bool
 }
 
-// WithRules is a user's record after more rules; a new user's, if there is none.
+// WithRules is a user's record after more rules, or a new user's if there is no
+// such user.
 func (u *Users) WithRules(name string, rules []string, opt Options) (Record, error) {
 	r := Record{Name: name}
 	user := acl.NewUser(opt.AllChannels)

@@ -14,30 +14,30 @@ type Backup struct {
 	Cluster string `json:"cluster"`
 	// Version is that of the program.
 	Version string `json:"version"`
-	// BeganMs is when the first shard was asked, CutMs when the last one was cut, in
-	// Unix milliseconds: what was acknowledged before the one is in, what was sent
-	// after the other is not.
+	// BeganMs is when the first shard was asked, CutMs when the last one was cut, in Unix
+	// milliseconds. Writes acknowledged before BeganMs are in the backup, and writes sent after
+	// CutMs are not.
 	BeganMs int64        `json:"began_ms"`
 	CutMs   int64        `json:"cut_ms"`
 	Parts   []BackupPart `json:"parts"`
-	// Users are the cluster's, as an ACL file has them: of passwords it knows
-	// SHA-256 alone. Settings are those that were set for the whole cluster. Both are
-	// as of a moment between BeganMs and CutMs.
+	// Users are the cluster's users in the form of an ACL file, which holds only the SHA-256 of
+	// passwords. Settings are those that were set for the whole cluster. Both are as of a moment
+	// between BeganMs and CutMs.
 	Users    []byte            `json:"users"`
 	Settings map[string]string `json:"settings"`
 }
 
-// BackupPart is one shard of a backup, and where it is read.
+// BackupPart is one shard of a backup, and where to read it.
 type BackupPart struct {
 	Shard     int    `json:"shard"`
 	FirstSlot int    `json:"first_slot"`
 	LastSlot  int    `json:"last_slot"`
 	Node      string `json:"node"`
 	ID        uint64 `json:"id"`
-	// Index is the place in the shard's log, StampMs the log's time there.
+	// Index is the position in the shard's log, StampMs the log's time there.
 	Index   uint64 `json:"index"`
 	StampMs int64  `json:"stamp_ms"`
-	// Keys is how many keys there are, about.
+	// Keys is the approximate number of keys.
 	Keys int64 `json:"keys"`
 }
 

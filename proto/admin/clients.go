@@ -11,7 +11,7 @@ import (
 	"lockstep/proto/client"
 )
 
-// clients are the subcommands of CLIENT that look at a node's connections. The others, which change how the client's
+// clients are the subcommands of CLIENT that inspect a node's connections. The others, which change how the client's
 // own commands run, are in package client.
 type clients struct{ registry *client.Registry }
 
@@ -107,7 +107,7 @@ func clientSetInfo(r *client.Request, args [][]byte) {
 	r.Out.OK()
 }
 
-// killFilter is what CLIENT KILL was asked for.
+// killFilter holds the filters of a CLIENT KILL.
 type killFilter struct {
 	id          uint64
 	addr, laddr string
@@ -196,7 +196,7 @@ func (h *clients) kill(r *client.Request, args [][]byte) {
 	r.Out.Int(int64(h.killMatching(r, &f)))
 }
 
-// killMatching ends connections, and tells how many. No later write serves a blocking command of theirs.
+// killMatching ends connections, and returns how many. No later write serves a blocking command of theirs.
 func (h *clients) killMatching(r *client.Request, f *killFilter) int {
 	n := 0
 	var waits []<-chan struct{}

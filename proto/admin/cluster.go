@@ -120,7 +120,8 @@ func (h *clusterCommands) replicas(r *client.Request, args [][]byte) {
 	}
 }
 
-// failureReports answers that nobody reports failures, which is so.
+// failureReports answers that there are no failure reports, because nodes do not
+// send any.
 func (h *clusterCommands) failureReports(r *client.Request, args [][]byte) {
 	if clusterNode(r, h.view.ClusterNodes(), args[2]) != nil {
 		r.Out.Int(0)
@@ -168,8 +169,8 @@ func (h *clusterCommands) slots(r *client.Request, _ [][]byte) {
 	}
 }
 
-// slotNode writes a node of CLUSTER SLOTS: what to dial, and what else is known
-// of where it is.
+// slotNode writes a node of CLUSTER SLOTS: the address to dial, and further details
+// about the node's location.
 func slotNode(r *client.Request, n *SlotNode) {
 	r.Out.Array(4)
 	kind := r.Settings().Endpoint
@@ -246,7 +247,7 @@ func shardNode(r *client.Request, n *SlotNode) {
 	pair(r, "health", health)
 }
 
-// inCluster makes handlers that answer only where clients are shown a cluster.
+// inCluster makes handlers that answer only where clients see a cluster.
 func (h *clusterCommands) inCluster(g client.Handlers) client.Handlers {
 	for name, run := range g {
 		g[name] = func(r *client.Request, args [][]byte) {

@@ -12,7 +12,8 @@ import (
 	"lockstep/proto/client"
 )
 
-// commandHandlers are the subcommands of COMMAND. All is read from the table.
+// commandHandlers are the subcommands of COMMAND. They read everything from the
+// table.
 var commandHandlers = client.Handlers{
 	"command": commandAll, "command|count": commandCount, "command|info": commandInfo, "command|docs": commandDocs,
 	"command|list": commandList, "command|getkeys": commandGetKeys, "command|getkeysandflags": commandGetKeysAndFlags,
@@ -40,7 +41,7 @@ func commandAll(r *client.Request, _ [][]byte) {
 
 func commandCount(r *client.Request, _ [][]byte) { r.Out.Int(int64(len(public()))) }
 
-// named finds the commands of names like "get" and "config|set".
+// named finds the commands with names like "get" and "config|set".
 func named(names [][]byte) []*command.Spec {
 	specs := make([]*command.Spec, len(names))
 	for i, n := range names {
@@ -96,8 +97,8 @@ func describe(r *client.Request, s *command.Spec) {
 	}
 }
 
-// keyRange is the old form of key positions: the first spec's, widened by those
-// that follow it without a gap.
+// keyRange is the old form of key positions: the first spec's range, widened by the
+// specs that follow it without a gap.
 func keyRange(s *command.Spec) (first, last, step int) {
 	for i := range s.Keys {
 		k := &s.Keys[i]
@@ -168,7 +169,7 @@ func describeKeys(r *client.Request, s *command.Spec) {
 	}
 }
 
-// describeBegin says where the search for a key spec's keys begins.
+// describeBegin says where the search for the keys of a key spec starts.
 func describeBegin(r *client.Request, k *command.KeySpec) {
 	r.Out.BulkString("begin_search")
 	r.Out.Map(2)
@@ -194,7 +195,7 @@ func describeBegin(r *client.Request, k *command.KeySpec) {
 	}
 }
 
-// unknownPlace describes keys that stand at no place which could be told.
+// unknownPlace describes keys whose positions cannot be stated in advance.
 func unknownPlace(r *client.Request, step string) {
 	r.Out.BulkString(step)
 	r.Out.Map(2)
@@ -280,7 +281,7 @@ func documentArgs(r *client.Request, args []arg.Arg) {
 				flags = append(flags, f.name)
 			}
 		}
-		// A word may be the empty one.
+		// A token may be the empty string.
 		token := a.Token != "" || a.Type == "pure-token"
 		n := 2
 		for _, there := range []bool{a.KeySpec > 0, token, a.Since != "", len(flags) > 0, len(a.Sub) > 0} {
@@ -386,7 +387,8 @@ func keysOf(r *client.Request, args [][]byte) ([]command.KeyRef, bool) {
 	return keys, true
 }
 
-// countedWrong tells whether a number of keys among the arguments is none.
+// countedWrong reports whether the argument that counts the keys is not a valid
+// number.
 func countedWrong(spec *command.Spec, args [][]byte) bool {
 	return slices.ContainsFunc(spec.Keys, func(k command.KeySpec) bool { return k.NumKeys != nil && len(k.Find(nil, args)) == 0 })
 }
@@ -412,7 +414,8 @@ func commandGetKeysAndFlags(r *client.Request, args [][]byte) {
 	for _, k := range keys {
 		r.Out.Array(2)
 		r.Out.Bulk(args[2+k.Pos])
-		// How the keys are found is said of the row, not of a key that was.
+		// Incomplete is a property of the row's key search, not of a key that was
+		// found.
 		names := (spec.FlagsOf(args[2:], k) &^ command.KeyIncomplete).Names()
 		r.Out.Set(len(names))
 		for _, f := range names {
@@ -432,9 +435,10 @@ func commandHelp(r *client.Request, _ [][]byte) {
 		"GETKEYSANDFLAGS <full-command>", "    Return the keys and the access flags from a full Redis command.")
 }
 
-// lockstepCommands lists every command of this server and every one of Redis
-// that is not here, a line each: whether it is full, partial or no, what it
-// does, and what is missing and why. It is docs/commands.md for a terminal.
+// lockstepCommands lists, one per line, every command of this server and every
+// Redis command that is missing here: whether it is supported fully, partly or not
+// at all, what it does, and what is missing and why. It is docs/commands.md for a
+// terminal.
 func lockstepCommands(r *client.Request, _ [][]byte) {
 	var lines []string
 	for _, spec := range public() {

@@ -42,7 +42,7 @@ func (h *configCommands) set(r *client.Request, args [][]byte) {
 		pairs = append(pairs, [2]string{string(args[i]), string(args[i+1])})
 	}
 	err := h.store.ConfigSet(pairs)
-	// The default user's password may be another one now.
+	// The default user's password may have changed.
 	r.Renew()
 	if err != nil {
 		r.Out.Error(err.Error())

@@ -50,7 +50,7 @@ func (h *debugCommands) debug(r *client.Request, args [][]byte) {
 var digestArgs = [][]byte{[]byte("lockstep.digest")}
 
 func debugSleep(r *client.Request, arg []byte) {
-	// Redis takes for 0 what is no number.
+	// Like Redis, it takes an invalid number as 0.
 	sec, _ := strconv.ParseFloat(string(arg), 64)
 	t := time.NewTimer(min(time.Duration(sec*float64(time.Second)), debugSleepMax))
 	defer t.Stop()

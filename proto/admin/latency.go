@@ -41,8 +41,8 @@ func (h *latencyCommands) history(r *client.Request, args [][]byte) {
 	}
 }
 
-// histogram shows the commands named, a container's with all of its
-// subcommands, or all.
+// histogram shows the named commands, or all of them. A container is shown with all
+// of its subcommands.
 func (h *latencyCommands) histogram(r *client.Request, args [][]byte) {
 	all := h.stats.PerLatency()
 	if len(args) > 2 {

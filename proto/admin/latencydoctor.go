@@ -7,7 +7,7 @@ import (
 	"lockstep/proto/stats"
 )
 
-// advices are what LATENCY DOCTOR says of events.
+// advices are the texts of LATENCY DOCTOR for events.
 var advices = []struct {
 	events []string
 	text   string
@@ -20,7 +20,7 @@ var advices = []struct {
 	{[]string{stats.EventExpire}, "Many keys expire at one time. Spread their expiries if that slows other commands."},
 }
 
-// doctor tells in words what stands out in the histories.
+// doctor describes in words what is unusual in the histories.
 func doctor(histories []stats.LatencyHistory, thresholdMs int64) string {
 	if len(histories) == 0 {
 		if thresholdMs == 0 {
@@ -50,8 +50,8 @@ func doctor(histories []stats.LatencyHistory, thresholdMs int64) string {
 	return b.String()
 }
 
-// summary is the mean of the samples, how far they are from it on average, and
-// the mean time between them.
+// summary is the mean of the samples, their mean deviation from it, and the mean
+// time between them.
 func summary(h *stats.LatencyHistory) (meanMs, deviationMs int64, periodSec float64) {
 	n := int64(len(h.Samples))
 	for _, s := range h.Samples {

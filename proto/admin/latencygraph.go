@@ -7,9 +7,9 @@ import (
 	"lockstep/proto/stats"
 )
 
-// The graph of LATENCY GRAPH is Redis's: so many samples in a line, each a
-// column of so many rows, each row of three heights; below stands, from top to
-// bottom, how long ago it was.
+// The graph of LATENCY GRAPH is Redis's: each sample is a column of a fixed number
+// of rows, and each row has three heights. Below each column its age is written
+// from top to bottom.
 const (
 	graphColumns = 80
 	graphRows    = 4
@@ -68,7 +68,7 @@ func drawRange(b *strings.Builder, samples []stats.LatencySample, low, high, now
 	}
 }
 
-// ago says how long ago something was, in the largest unit that fits.
+// ago is an age in the largest unit that fits.
 func ago(sec int64) string {
 	switch {
 	case sec < 60:

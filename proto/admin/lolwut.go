@@ -7,25 +7,24 @@ import (
 	"lockstep/proto/client"
 )
 
-// The picture of LOLWUT is an elementary cellular automaton: each row follows from
-// the one above it and nothing else, so it is the same wherever it is drawn. That
-// is what replicas are, too.
+// The picture of LOLWUT is an elementary cellular automaton: each row follows only
+// from the one above it, so the picture is the same wherever it is drawn. Replicas
+// work the same way.
 const (
 	pictureColumns    = 64
 	pictureRows       = 32
 	pictureColumnsMax = 1000
 	pictureRowsMax    = 512
-	// pictureRule says what follows from three neighbours: the bit that they are the number
-	// of.
+	// pictureRule gives the successor of three neighbours: the bit at the position that they form
+	// as a binary number.
 	pictureRule = 30
 )
 
-// pictureSizes is how many numbers may stand behind the version of a picture.
+// pictureSizes is how many numbers may follow the version of a picture.
 var pictureSizes = map[int64]int{5: 3, 6: 2}
 
-// lolwut is LOLWUT [VERSION n [columns [rows]]]. As in Redis what stands behind
-// the versions 5 and 6 must be numbers, and all else that is given is not looked
-// at.
+// lolwut is LOLWUT [VERSION n [columns [rows]]]. As in Redis, the arguments after
+// the versions 5 and 6 must be numbers, and all other arguments are ignored.
 func lolwut(r *client.Request, args [][]byte) {
 	size := [3]int64{pictureColumns, pictureRows}
 	if len(args) > 2 && fold(args[1]) == "version" {
@@ -48,7 +47,7 @@ func lolwut(r *client.Request, args [][]byte) {
 		"\nEvery row follows from the one above it, on every machine alike.\nRedis ver. "+r.Settings().RedisVersion+"\n")
 }
 
-// picture draws rows of cells, two in a line of text.
+// picture draws rows of cells, two rows per line of text.
 func picture(columns, rows int) string {
 	var b strings.Builder
 	upper := make([]uint8, columns)
@@ -67,7 +66,7 @@ func picture(columns, rows int) string {
 	return b.String()
 }
 
-// successor is the row below a row, whose ends are neighbours.
+// successor is the row below a row. The two ends of a row count as neighbours.
 func successor(row []uint8) []uint8 {
 	n := len(row)
 	next := make([]uint8, n)

@@ -8,7 +8,7 @@ import (
 	"lockstep/proto/client"
 )
 
-// memoryCommands are the subcommands of MEMORY, but for USAGE.
+// memoryCommands are the subcommands of MEMORY, except USAGE.
 type memoryCommands struct {
 	memory   Memory
 	registry *client.Registry
@@ -21,27 +21,27 @@ func (h *memoryCommands) handlers() client.Handlers {
 	}
 }
 
-// MemoryFacts are what MEMORY STATS and INFO tell of a node's memory.
+// MemoryFacts are the figures of MEMORY STATS and INFO about a node's memory.
 type MemoryFacts struct {
-	// UsedBytes are those of keys and values, scripts and functions, which maxmemory
-	// limits; PeakBytes is the most they were; OverheadBytes is the part that is
-	// neither key nor value, of which ScriptBytes and FunctionBytes are part.
+	// UsedBytes is the memory of keys and values, scripts and functions, which maxmemory limits.
+	// PeakBytes is its maximum so far. OverheadBytes is the part that is neither key nor value; it
+	// includes ScriptBytes and FunctionBytes.
 	UsedBytes, PeakBytes, OverheadBytes, ScriptBytes, FunctionBytes int64
-	// AllocatedBytes is what the process uses, ActiveBytes are the pages that is
-	// in, ResidentBytes those pages the allocator has, RSSBytes all of the
-	// process's but those of files, which are the page cache's.
+	// AllocatedBytes is what the process uses, ActiveBytes the pages that hold it,
+	// ResidentBytes the resident pages of the allocator, and RSSBytes all resident
+	// pages of the process except those of files, which belong to the page cache.
 	AllocatedBytes, ActiveBytes, ResidentBytes, RSSBytes int64
-	// ClientBytes are the buffers of connections; KeptBytes what is kept to answer
-	// repeated questions of other nodes, which maxmemory does not limit.
+	// ClientBytes are the buffers of connections. KeptBytes is what is kept to
+	// answer retries of other nodes, which maxmemory does not limit.
 	ClientBytes, KeptBytes int64
 	Keys                   int64
 	// Databases are those that have keys.
 	Databases []DatabaseMemory
 }
 
-// Fragmentation is how many times the memory in use the process takes. Redis
-// divides by used_memory, which is all that its allocator gave; here that is
-// AllocatedBytes.
+// Fragmentation is the ratio of the process's resident memory to the memory in use.
+// Redis divides by used_memory, which is everything its allocator handed out; here
+// that is AllocatedBytes.
 func (f *MemoryFacts) Fragmentation() float64 { return Ratio(f.RSSBytes, f.AllocatedBytes) }
 
 // DatabaseMemory is a database's share.
@@ -51,7 +51,7 @@ type DatabaseMemory struct {
 	MainBytes, ExpiryBytes int64
 }
 
-// Ratio is a/b, 0 where b is.
+// Ratio is a/b, or 0 if b is 0.
 func Ratio(a, b int64) float64 {
 	if b == 0 {
 		return 0
@@ -59,8 +59,8 @@ func Ratio(a, b int64) float64 {
 	return float64(a) / float64(b)
 }
 
-// memoryField is a line of MEMORY STATS: a whole number or, if ratio is set,
-// that.
+// memoryField is a line of MEMORY STATS: a whole number, or the ratio if that is
+// set.
 type memoryField struct {
 	name  string
 	bytes int64
@@ -69,7 +69,7 @@ type memoryField struct {
 
 func (f *MemoryFacts) datasetBytes() int64 { return f.UsedBytes - f.OverheadBytes }
 
-// head are the fields before those of the databases, tail those behind.
+// head are the fields before those of the databases, tail those after them.
 func (f *MemoryFacts) head() []memoryField {
 	return []memoryField{
 		{name: "peak.allocated", bytes: f.PeakBytes}, {name: "total.allocated", bytes: f.UsedBytes},
@@ -121,7 +121,7 @@ func (h *memoryCommands) stats(r *client.Request, _ [][]byte) {
 	memoryFields(r, tail)
 }
 
-// What MEMORY DOCTOR finds worth a word.
+// The thresholds of MEMORY DOCTOR.
 const (
 	doctorBytesMin    = 5 << 20
 	doctorPeakRatio   = 1.5
@@ -130,7 +130,7 @@ const (
 	doctorClientBytes = 200 << 10
 )
 
-// doctor tells in words what stands out.
+// doctor describes in words what is unusual.
 func (f *MemoryFacts) doctor(clients int) string {
 	if f.UsedBytes < doctorBytesMin {
 		return "There is next to no data on this node; what could be said of its memory would say nothing.\n"

@@ -8,7 +8,7 @@ import (
 	"lockstep/proto/client"
 )
 
-// nodeCommands are commands on the node that are no subcommands.
+// nodeCommands are commands about the node that are not subcommands.
 type nodeCommands struct {
 	facts       Facts
 	replication Replication
@@ -58,8 +58,8 @@ func (h *nodeCommands) role(r *client.Request, _ [][]byte) {
 	}
 }
 
-// wait answers how many replicas hold this client's writes. What was
-// acknowledged is on a quorum already, so there is nothing to wait for.
+// wait answers how many replicas hold this client's writes. Acknowledged writes are
+// on a quorum already, so it never waits.
 func (h *nodeCommands) wait(r *client.Request, args [][]byte) {
 	if _, ok := integer(r, args[1], command.ErrNotInteger); !ok {
 		return

@@ -4,28 +4,32 @@ import (
 	"lockstep/proto/client"
 )
 
-// SlotOwner is a range of hash slots and who serves it; the first node leads.
+// SlotOwner is a range of hash slots and the nodes that serve it. The first node
+// leads.
 type SlotOwner struct {
 	First, Last int
 	Nodes       []SlotNode
 }
 
-// SlotNode is a node as the CLUSTER commands tell of it.
+// SlotNode is a node as the CLUSTER commands show it.
 type SlotNode struct {
 	ID string
-	// IP is the address that is announced; where a name is, the name. Hostname may
-	// be empty.
+	// IP is the announced address, or the announced name if there is one. Hostname
+	// may be empty.
 	IP, Hostname string
-	// Port is the plain one, TLSPort that under TLS; 0: there is none.
+	// Port is the plain port, TLSPort the one under TLS. 0 means that there is
+	// none.
 	Port, TLSPort int
-	// Leads tells whether it leads the shard, or of a ClusterNode any.
+	// Leads reports whether the node leads the shard; for a ClusterNode, whether it
+	// leads any shard.
 	Leads bool
-	// Healthy tells whether the node that answers can reach it.
+	// Healthy reports whether the answering node can reach it.
 	Healthy bool
 	Offset  int64
 }
 
-// Endpoint is the host to dial; false: the one the client knows.
+// Endpoint is the host to dial. known is false if the client is to use the host
+// that it already knows.
 func (n *SlotNode) Endpoint(kind client.EndpointKind) (host string, known bool) {
 	switch {
 	case kind == client.EndpointIP:
@@ -38,8 +42,8 @@ func (n *SlotNode) Endpoint(kind client.EndpointKind) (host string, known bool) 
 	return n.Hostname, true
 }
 
-// PortFor is the port for clients that came by TLS, or plainly; where there is
-// none the other one.
+// PortFor is the port for clients that came over TLS or in plain text. If there is
+// no such port it is the other one.
 func (n *SlotNode) PortFor(secured bool) int {
 	if secured && n.TLSPort != 0 || n.Port == 0 {
 		return n.TLSPort
@@ -59,8 +63,8 @@ type ClusterNode struct {
 	Epoch uint64
 }
 
-// ClusterLink is a connection between this node and another, open since SinceMs
-// in Unix time, with bytes that wait to be sent.
+// ClusterLink is a connection between this node and another, open since SinceMs in
+// Unix time, with the number of bytes waiting to be sent.
 type ClusterLink struct {
 	Node        string
 	Outgoing    bool

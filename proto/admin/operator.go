@@ -9,7 +9,7 @@ import (
 	"lockstep/proto/client"
 )
 
-// operatorCommands are the subcommands of LOCKSTEP, but for those on freshness, which are in package client.
+// operatorCommands are the subcommands of LOCKSTEP, except those on freshness, which are in package client.
 type operatorCommands struct {
 	operator Operator
 	backups  Backups
@@ -26,7 +26,8 @@ func (h *operatorCommands) handlers() client.Handlers {
 	}
 }
 
-// ErrHalfDone: a part of an operator's order was carried out; the error tells which.
+// ErrHalfDone means that only a part of an operator's order was carried out. The error says which
+// part.
 var ErrHalfDone = errors.New("done in part")
 
 // orderTimeout bounds an operator's order.
@@ -135,9 +136,9 @@ type LockSlot struct {
 	Holders     int
 	Readers     int
 	Writers     int
-	// Labels are commands that hold it, as far as they are told of, each with the script or
-	// function that it runs; HeldMs is for how long the first has run, 0 where that is not known.
-	// Queue are the first of those that wait; "" stands for work of the node's own.
+	// Labels are the known commands that hold it, each with the script or function that it runs.
+	// HeldMs is how long the first has run, or 0 if that is not known. Queue are the first of the
+	// waiting commands; "" stands for internal work of the node.
 	Labels []string
 	HeldMs int64
 	Queue  []string

@@ -33,7 +33,7 @@ func texts(r *client.Request, name string, values []string) {
 	list(r, values)
 }
 
-// wrongSubcommand answers a subcommand whose number of arguments is wrong though its row allows it.
+// wrongSubcommand answers a subcommand with a wrong number of arguments that its row allows.
 func wrongSubcommand(r *client.Request, container string, args [][]byte) {
 	r.Out.Error(fmt.Sprintf("ERR unknown subcommand or wrong number of arguments for '%s'. Try %s HELP.", args[1], container))
 }
@@ -46,7 +46,7 @@ func list(r *client.Request, list []string) {
 	}
 }
 
-// okOr answers OK, or an error.
+// okOr answers OK, or the error.
 func okOr(r *client.Request, err error) {
 	if err != nil {
 		r.Out.Error(err.Error())
@@ -55,7 +55,7 @@ func okOr(r *client.Request, err error) {
 	r.Out.OK()
 }
 
-// integer reads a whole number, or answers the text.
+// integer reads a whole number, or answers with text as the error.
 func integer(r *client.Request, arg []byte, text string) (int64, bool) {
 	n, ok := parseInt(arg)
 	if !ok {
@@ -64,7 +64,7 @@ func integer(r *client.Request, arg []byte, text string) (int64, bool) {
 	return n, ok
 }
 
-// timeout reads a time that is not negative, or answers the error.
+// timeout reads a time that is not negative, or answers with an error.
 func timeout(r *client.Request, arg []byte) (int64, bool) {
 	n, refusal := client.ParseTimeout(arg)
 	if refusal != "" {

@@ -57,7 +57,8 @@ var moduleHandlers = withRefused("module", client.Handlers{
 	},
 })
 
-// withRefused adds the subcommands of a container that are refused, and say why.
+// withRefused adds a container's unsupported subcommands, which answer why they are
+// refused.
 func withRefused(container string, g client.Handlers) client.Handlers {
 	for _, s := range commands.Get(container).Sub {
 		if why := commands.Refused(s.Name); why != "" {

@@ -11,16 +11,16 @@ import (
 	"lockstep/proto/resp"
 )
 
-// SYNC and PSYNC answer one consistent RDB file of all shards (redis-cli --rdb).
-// What is written later does not follow: this node is the source of a copy, and of
-// nothing that would keep the copy up to date. The file is made as it is read, so
-// its length is not known and its end is a mark; clients say by REPLCONF capa eof
-// that they can read that.
+// SYNC and PSYNC answer with one consistent RDB file of all shards (redis-cli
+// --rdb). Later writes do not follow: this node serves as the source of a copy, but
+// does not keep the copy up to date. The file is made while it is sent, so its
+// length is not known in advance, and its end is marked. Clients announce by
+// REPLCONF capa eof that they can read such a file.
 
-// errNoMark refuses clients that want to know the length beforehand.
+// errNoMark refuses clients that need to know the length in advance.
 const errNoMark = "ERR a copy is sent with a mark at its end; say REPLCONF capa eof first"
 
-// syncPatience is how long a client may take for what waits to be sent to it.
+// syncPatience is how long a client may take to read the data that waits for it.
 const syncPatience = 20 * time.Second
 
 // copyCommands are SYNC, PSYNC and REPLCONF.
@@ -45,7 +45,7 @@ func replconf(r *client.Request, args [][]byte) {
 			r.TakesMark = r.TakesMark || fold(args[i+1]) == "eof"
 		case "listening-port", "ip-address", "rdb-only", "rdb-filter-only":
 		case "ack", "getack":
-			return // has no answer
+			return // it has no reply
 		default:
 			r.Out.Error(fmt.Sprintf("ERR Unrecognized REPLCONF option: %s", args[i]))
 			return
@@ -56,8 +56,8 @@ func replconf(r *client.Request, args [][]byte) {
 
 func (h *copyCommands) sync(r *client.Request, _ [][]byte) { h.sendCopy(r, "") }
 
-// psync begins with a file whatever the client has: there is nothing to go on
-// from.
+// psync always starts with a full file, whatever the client has: there is no
+// backlog to continue from.
 func (h *copyCommands) psync(r *client.Request, _ [][]byte) {
 	var id [20]byte
 	_, _ = rand.Read(id[:])
@@ -79,7 +79,8 @@ func (h *copyCommands) sendCopy(r *client.Request, head string) {
 	end := hex.EncodeToString(mark[:])
 	r.Out.Raw([]byte(head + "$EOF:" + end + "\r\n"))
 	if !r.Flush() || h.backups.BackupStream(r.Context(), b, paced{r.Guard()}) != nil {
-		// There is no way to say so within a file: it stays without its end.
+		// An error cannot be reported within a file, so the file is left without
+		// its end.
 		r.EndConnection()
 		return
 	}

@@ -27,7 +27,7 @@ func (h *userCommands) handlers() client.Handlers {
 	}
 }
 
-// quotedBytesMax is how much of a category an error quotes, as Redis's do.
+// quotedBytesMax is how much of a category an error quotes, as in Redis.
 const quotedBytesMax = 128
 
 func aclCat(r *client.Request, args [][]byte) {
@@ -67,7 +67,7 @@ func commandsIn(category string) []string {
 	return names
 }
 
-// aclOptions are what new users begin with.
+// aclOptions are the options for new users.
 func aclOptions(r *client.Request) users.Options {
 	return users.Options{AllChannels: r.Settings().PubSubAllChannels}
 }
@@ -137,7 +137,7 @@ func aclGetUser(r *client.Request, args [][]byte) {
 	}
 }
 
-// writeSelector writes three fields.
+// writeSelector writes the three fields of a selector.
 func writeSelector(r *client.Request, s *acl.Selector) {
 	for _, field := range [][2]string{{"commands", s.Commands()}, {"keys", s.Keys()}, {"channels", s.Channels()}} {
 		r.Out.BulkString(field[0])
@@ -189,7 +189,7 @@ func aclDryRun(r *client.Request, args [][]byte) {
 	}
 }
 
-// Passwords of ACL GENPASS, in bits.
+// Lengths of ACL GENPASS passwords, in bits.
 const (
 	passwordBits    = 256
 	passwordBitsMax = 4096
@@ -262,7 +262,7 @@ func aclSave(r *client.Request, _ [][]byte) {
 	r.Out.OK()
 }
 
-// logEntries is how many entries ACL LOG shows unasked.
+// logEntries is how many entries ACL LOG shows by default.
 const logEntries = 10
 
 func (h *userCommands) log(r *client.Request, args [][]byte) {

@@ -16,8 +16,8 @@ const databases = engine.Databases
 // slotOf is a key's hash slot.
 func slotOf(key []byte) int { return hashslot.Of(key) }
 
-// Fold is b in lower case, of ASCII letters alone: other bytes mean nothing here,
-// and come back in errors as they are.
+// Fold is b in lower case, for ASCII letters only. Other bytes mean nothing here,
+// and appear unchanged in errors.
 func Fold(b []byte) string {
 	lower := bytes.Clone(b)
 	for i, c := range lower {
@@ -32,7 +32,7 @@ func parseInt(b []byte) (int64, bool) { return decimal.Int(b) }
 
 func fold(b []byte) string { return Fold(b) }
 
-// ParseTimeout reads a time that is not negative; refusal is the text of the error, "" if there is none.
+// ParseTimeout reads a time that is not negative. refusal is the error's text, or "".
 func ParseTimeout(arg []byte) (n int64, refusal string) {
 	n, ok := parseInt(arg)
 	switch {

@@ -5,32 +5,31 @@ import (
 	"lockstep/engine/commands"
 )
 
-// Progress is how far a client has come with a batch.
+// Progress is the state of a batch.
 type Progress uint8
 
 const (
-	// Answered: the batch is answered, and the client can go on.
+	// Answered means that the batch is answered, and the client can go on.
 	Answered Progress = iota
-	// Pending: the batch is on its way. done will be called, and Resume goes on then.
+	// Pending means that the batch has been sent. done will be called, and then Resume continues.
 	Pending
-	// Waits: what is left of the batch may have to wait, and Handle does it.
+	// Waits means that the rest of the batch may have to wait. Handle answers it.
 	Waits
-	// Closed: the batch is answered, and the connection is to be closed.
+	// Closed means that the batch is answered, and the connection is to be closed.
 	Closed
 )
 
 const (
-	// quickArgsMax is how many arguments a command has that Begin takes, quickBatchMax
-	// how many commands a batch, and quickBytesMax how long replies were of late.
+	// Begin takes batches of at most quickBatchMax commands with at most quickArgsMax arguments
+	// each, if recent replies were no longer than quickBytesMax.
 	quickArgsMax  = 256
 	quickBatchMax = 128
 	quickBytesMax = 64 << 10
-	// briefBytesMax is how long the replies of a batch are together that Resume takes.
+	// briefBytesMax is the greatest total length of a batch's replies that Resume handles.
 	briefBytesMax = 2 << 20
 )
 
-// quick reports whether answering a batch needs no waiting but for what its calls wait
-// for.
+// quick reports whether a batch can be answered without waiting for anything but its calls.
 func (c *Client) quick(batch [][][]byte) bool {
 	if c.tx.open || c.monitoring || c.listeningOnly() || c.registry.pause.now.Load() != nil || c.conn.Behind() ||
 		len(batch) > quickBatchMax || c.calls.replyBytes*len(batch) > repliesBytes || c.calls.replyBytes > quickBytesMax {
@@ -53,8 +52,8 @@ func (c *Client) quick(batch [][][]byte) bool {
 	return true
 }
 
-// Begin begins to answer a batch, and never waits. The batch belongs to the client until it is
-// answered, and no other batch may begin until then. If the batch is Pending, done is called once,
+// Begin starts to answer a batch, and never waits. The batch belongs to the client until it is
+// answered, and no other batch may start until then. If the batch is Pending, done is called once,
 // from any goroutine and perhaps before Begin returns. alone is true if that goroutine has no other
 // results to deliver.
 func (c *Client) Begin(batch [][][]byte, done func(alone bool)) Progress {
@@ -79,7 +78,7 @@ func (c *Client) Begin(batch [][][]byte, done func(alone bool)) Progress {
 	return c.Resume()
 }
 
-// Resume goes on with a batch whose calls are answered. It never waits.
+// Resume continues a batch whose calls are answered. It never waits.
 func (c *Client) Resume() Progress {
 	if !c.calls.brief() {
 		return Waits
@@ -91,8 +90,8 @@ func (c *Client) Resume() Progress {
 	return c.ended(goOn)
 }
 
-// brief reports whether all calls are answered, and briefly: what is behind large replies waits
-// until the client has read those.
+// brief reports whether all calls are answered, with short replies. After large replies the rest of
+// the batch waits until the client has read them.
 func (b *calls) brief() bool {
 	bytes := 0
 	for _, call := range b.ptrs {
@@ -103,9 +102,9 @@ func (b *calls) brief() bool {
 	return true
 }
 
-// Handle answers a batch, or what Begin and Resume have left of it; it may wait. It returns false
-// when the connection is to be closed. args and what they point to belong to the caller again when
-// it returns.
+// Handle answers a batch, or what Begin and Resume have left of it. It may wait. It returns false
+// when the connection is to be closed. args and the bytes they point to belong to the caller again
+// when it returns.
 func (c *Client) Handle(batch [][][]byte) bool {
 	if len(batch) == 0 {
 		return true
@@ -122,14 +121,15 @@ func (c *Client) Handle(batch [][][]byte) bool {
 	return c.ended(c.finish()) == Answered
 }
 
-// ended notes that a batch has ended.
+// ended records that a batch has ended.
 func (c *Client) ended(goOn bool) Progress {
 	if goOn && c.calls.empty() {
-		// Of a client that is cut off calls may still be under way.
+		// If a client is cut off, its calls may still be under way.
 		c.calls.release()
 	}
 	c.shared.busy.Store(false)
-	// In this order: whoever kills a client that is busy leaves it to this line.
+	// The order matters: a kill of a busy client leaves closing its connection to
+	// this line.
 	if goOn && !c.shared.killed.Load() {
 		return Answered
 	}

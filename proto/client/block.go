@@ -14,8 +14,8 @@ import (
 	"lockstep/proto/resp"
 )
 
-// Why a blocked client goes on without a reply of its command; causes of its
-// context's end.
+// Why a blocked client goes on without a reply to its command. These are causes of
+// its context's end.
 var (
 	errUnblocked         = errors.New("UNBLOCKED client unblocked via CLIENT UNBLOCK")
 	errUnblockedNil      = errors.New("unblocked as if the time were over")
@@ -23,7 +23,8 @@ var (
 	errConnectionEnd     = cluster.ErrClientGone
 )
 
-// blocks runs a command that waits. It returns false if it does not wait.
+// blocks runs a command that waits. It returns false, and runs nothing, if the
+// command does not wait.
 func (c *Client) blocks(spec *command.Spec, args [][]byte) bool {
 	timeoutMs, yes := command.BlockMs(spec, args)
 	if yes {
@@ -32,9 +33,9 @@ func (c *Client) blocks(spec *command.Spec, args [][]byte) bool {
 	return yes
 }
 
-// block runs a command that may wait for keys to be filled. The commands before it
-// are answered first. The client's connection is watched meanwhile, so that the wait
-// of a client that disconnects ends.
+// block runs a command that may wait for keys to be filled. The commands before it are answered
+// first. The client's connection is watched meanwhile, so that the wait ends if the client
+// disconnects.
 func (c *Client) block(spec *command.Spec, args [][]byte, timeoutMs int64) {
 	c.settle()
 	if args = c.fixLatest(spec, args, timeoutMs); args == nil {
@@ -83,7 +84,7 @@ func (c *Client) block(spec *command.Spec, args [][]byte, timeoutMs int64) {
 		c.stats.CountError(written)
 	}
 	if waited {
-		// The time was spent waiting, which says nothing of the command.
+		// The time was spent waiting, so it says nothing about the command.
 		took = 0
 	}
 	c.stats.Ran(spec, took, failed)
@@ -93,16 +94,15 @@ func (c *Client) block(spec *command.Spec, args [][]byte, timeoutMs int64) {
 	c.mute(begin)
 }
 
-// waits notes what a blocked client waits to run.
+// waits records the command that a blocked client waits to run.
 func (c *Client) waits(q queued) {
 	c.shared.mu.Lock()
 	c.shared.wait = q
 	c.shared.mu.Unlock()
 }
 
-// fixLatest puts the last IDs of the moment in the place of XREAD's "$", for the
-// command may be tried several times. It answers an error itself and returns
-// nil.
+// fixLatest replaces "$" in XREAD by the current last IDs, because the command may
+// be tried several times. On an error it answers that and returns nil.
 func (c *Client) fixLatest(spec *command.Spec, args [][]byte, timeoutMs int64) [][]byte {
 	if spec.Waits.LatestIDs == nil {
 		return args
@@ -132,8 +132,8 @@ func (c *Client) fixLatest(spec *command.Spec, args [][]byte, timeoutMs int64) [
 	return fixed
 }
 
-// waitFor has the call run when its time has come; not answered: it has not come, and
-// why. waited tells whether the client had to wait for its time.
+// waitFor runs the call when its keys are filled. If answered is false the call did not run, and
+// why says why. waited reports whether the client had to wait.
 func (c *Client) waitFor(call *cluster.Call, timeoutMs int64) (answered, waited bool, why error) {
 	ctx, cancel := context.WithCancelCause(c.ctx)
 	defer cancel(nil)
@@ -178,8 +178,8 @@ func (c *Client) waitFor(call *cluster.Call, timeoutMs int64) (answered, waited 
 	return answered, waited, why
 }
 
-// judgeWait ends a wait that the rules of the moment forbid: Rejudge may have looked
-// before the client was blocked.
+// judgeWait ends a wait that the current rules forbid: Rejudge may have run before the client was
+// blocked.
 func (c *Client) judgeWait(letGo context.CancelCauseFunc) {
 	now := c.backend.Users()
 	if now == c.users {
@@ -194,15 +194,15 @@ func (c *Client) judgeWait(letGo context.CancelCauseFunc) {
 	}
 }
 
-// waitEnd is the end of a client's wait. served, whether the client was served, may be read once over
+// waitEnd is the end of a client's wait. served reports whether the client was served; it may be read only once over
 // is closed.
 type waitEnd struct {
 	over   chan struct{}
 	served bool
 }
 
-// setBlocked notes that the client is blocked, and how it is let go on; with nil, that it is
-// not. It returns the wait's end.
+// setBlocked records that the client is blocked, and the function that ends its wait. With nil it
+// records that the client is not blocked. It returns the wait's end.
 func (c *Client) setBlocked(letGo context.CancelCauseFunc) *waitEnd {
 	ended := &waitEnd{over: make(chan struct{})}
 	s := &c.shared

@@ -17,24 +17,24 @@ import (
 	"lockstep/proto/stats"
 )
 
-// calls are the commands on data gathered from a batch.
+// calls are the data commands collected from a batch.
 type calls struct {
 	all []gathered
-	// data tells that there are commands on data among them.
+	// data is true if there are data commands in the batch.
 	data bool
 	ptrs []*cluster.Call
-	// room is where all and ptrs are, while there is a batch of no more than callsKept.
+	// room holds all and ptrs during a batch of at most callsKept calls.
 	room *room
-	// rows are those of a batch's commands, where they are known beforehand.
+	// rows are the rows of a batch's commands, if they are already known.
 	rows []*command.Spec
 	// ran are commands that have run and are not counted yet.
 	ran stats.Tally
 	// started is when they began to run.
 	started time.Time
-	// behind holds the replies that stand behind the first call's place, while those of
-	// the calls are put between them.
+	// behind holds the replies that follow the first call's position, while the calls' replies are
+	// inserted.
 	behind []byte
-	// replyBytes is the length of a reply as of late.
+	// replyBytes is the recent average length of a reply.
 	replyBytes int
 }
 
@@ -43,11 +43,12 @@ type gathered struct {
 	call cluster.Call
 	op   [1]fsm.Op
 	spec *command.Spec
-	// exec is set for a transaction.
+	// exec is the transaction, or nil for a single command.
 	exec *transaction
-	// receivers is set for a message that was sent: it waits for their number.
+	// receivers is set for a published message: it waits for the number of
+	// receivers.
 	receivers func() int
-	// at is where in the client's out its reply belongs.
+	// at is the position of its reply in the client's out.
 	at    int
 	muted bool
 }
@@ -55,19 +56,18 @@ type gathered struct {
 const (
 	// callsMax bounds the calls that are run together.
 	callsMax = 1024
-	// callsFew is for how many calls a small room is, callsKept for how many a large
-	// one.
+	// callsFew is the number of calls in a small room, callsKept that in a large one.
 	callsFew, callsKept = 4, 64
-	// repliesBytes is how many bytes of replies are asked for together, as far as
-	// that can be told beforehand: from the replies before.
+	// repliesBytes is how many bytes of replies are requested together, as far as
+	// earlier replies allow an estimate.
 	repliesBytes = 4 << 20
 )
 
 func (b *calls) empty() bool { return len(b.all) == 0 }
 
-// room is memory for the calls of most batches. Clients share it, one after the other:
-// what each had for itself would be far from the processor each time. There are small
-// ones for clients that may wait for long, thousands of them, with a command each.
+// room is memory for the calls of most batches. Clients share the rooms, one after the other,
+// because memory of each client's own would be out of the processor's cache each time. Small rooms
+// are for clients that may wait for long: thousands of them, with one command each.
 type room struct {
 	all  []gathered
 	ptrs []*cluster.Call
@@ -82,8 +82,8 @@ func roomsFor(n int) *sync.Pool {
 	return home
 }
 
-// reserve makes room for n calls, which then do not move while others point to
-// them.
+// reserve makes room for n calls, which then do not move while pointers to them
+// exist.
 func (b *calls) reserve(n int) {
 	switch n = min(n, callsMax); {
 	case cap(b.all) >= n:
@@ -102,7 +102,7 @@ func (b *calls) enter(rooms *sync.Pool) {
 	b.all, b.ptrs = b.room.all, b.room.ptrs
 }
 
-// release gives the room back when a batch has ended and all its calls are answered.
+// release returns the room when a batch has ended and all its calls are answered.
 func (b *calls) release() {
 	if b.room != nil {
 		b.room.home.Put(b.room)
@@ -110,7 +110,7 @@ func (b *calls) release() {
 	b.all, b.ptrs, b.room = nil, nil, nil
 }
 
-// takeBack forgets the call gathered last. Nothing of it stays in the room.
+// takeBack drops the last call. Nothing of it stays in the room.
 func (b *calls) takeBack() {
 	last := len(b.all) - 1
 	b.all[last] = gathered{}
@@ -121,7 +121,7 @@ func (b *calls) full() bool {
 	return len(b.all) == cap(b.all) || len(b.all) >= max(1, repliesBytes/max(b.replyBytes, 1))
 }
 
-// gather adds a command on data to those that will run together.
+// gather adds a data command to the calls that will run together.
 func (c *Client) gather(spec *command.Spec, args [][]byte) {
 	s := c.nextCall(spec)
 	c.calls.data = true
@@ -141,7 +141,7 @@ func (c *Client) gather(spec *command.Spec, args [][]byte) {
 	}
 }
 
-// opOf is a command as it is sent to the shard.
+// opOf is a command in the form in which it is sent to the shard.
 func opOf(db int, args [][]byte, spec *command.Spec) fsm.Op {
 	if spec.SentAs != "" {
 		args = slices.Clone(args)
@@ -151,7 +151,7 @@ func opOf(db int, args [][]byte, spec *command.Spec) fsm.Op {
 	return fsm.NewOp(db, args, spec)
 }
 
-// answerFor lets others ask, of a call that may take long, whether the client has gone.
+// answerFor lets a call that may take long find out whether the client has gone.
 func (c *Client) answerFor(call *cluster.Call) {
 	if call.Txn.TakesLong() {
 		call.From = c
@@ -166,7 +166,7 @@ func (c *Client) logs(spec *command.Spec, args [][]byte) bool {
 	return spec.MustLog(args, c.backend.Shards(), c.backend.programs)
 }
 
-// nextCall makes room for a call whose reply belongs here among the others.
+// nextCall makes room for a call whose reply belongs at this position.
 func (c *Client) nextCall(spec *command.Spec) *gathered {
 	b := &c.calls
 	if b.full() {
@@ -179,8 +179,8 @@ func (c *Client) nextCall(spec *command.Spec) *gathered {
 	return s
 }
 
-// redirect takes back the call gathered last if clients are to go to another node
-// themselves. It returns true if it did.
+// redirect drops the last call if the client is to go to another node itself. It
+// returns true if it did.
 func (c *Client) redirect(call *cluster.Call) bool {
 	moved := c.movedFor(call.Slots, call.Stale)
 	if moved == "" {
@@ -191,7 +191,7 @@ func (c *Client) redirect(call *cluster.Call) bool {
 	return true
 }
 
-// settle runs the calls gathered and puts their replies where they belong.
+// settle runs the collected calls and puts their replies where they belong.
 func (c *Client) settle() {
 	c.later.Kick()
 	b := &c.calls
@@ -209,7 +209,7 @@ func (c *Client) settle() {
 	c.mergeAll()
 }
 
-// begin makes the list of the calls that are to run.
+// begin builds the list of the calls that are to run.
 func (b *calls) begin() {
 	b.started = time.Now()
 	b.ptrs = b.ptrs[:0]
@@ -220,8 +220,7 @@ func (b *calls) begin() {
 	}
 }
 
-// mergeAll gives the replies of calls that have run their places, and forgets the
-// calls.
+// mergeAll inserts the replies of calls that have run, and forgets the calls.
 func (c *Client) mergeAll() {
 	b := &c.calls
 	each := time.Since(b.started) / time.Duration(len(b.all))
@@ -232,7 +231,7 @@ func (c *Client) mergeAll() {
 	b.all, b.data = b.all[:0], false
 }
 
-// merge writes the replies of the calls between those that are there.
+// merge writes the calls' replies between the replies that are already there.
 func (c *Client) merge(each time.Duration) {
 	b := &c.calls
 	var between []byte
@@ -271,9 +270,9 @@ func (c *Client) merge(each time.Duration) {
 	}
 }
 
-// runRest runs the calls from the i-th on that were left for later, because
-// the replies before them were large; where nobody is there to read replies, those
-// that write.
+// runRest runs the calls, from the i-th on, that were left for later because the
+// replies before them were large. If replies can no longer be written, it runs only
+// the calls that write.
 func (c *Client) runRest(i int) {
 	c.awaitRoom()
 	b := &c.calls
@@ -288,7 +287,7 @@ func (c *Client) runRest(i int) {
 	}
 }
 
-// answer is the reply of a call that has run, counted.
+// answer is the reply to a call that has run. It also counts the call.
 func (c *Client) answer(s *gathered, took time.Duration) []byte {
 	answer := s.call.Reply
 	if s.call.Err != nil {
@@ -296,7 +295,7 @@ func (c *Client) answer(s *gathered, took time.Duration) []byte {
 	}
 	failed := len(answer) > 0 && answer[0] == '-'
 	if failed && (s.call.Err != nil || !s.spec.RunsProgram()) {
-		// Those of programs are counted where these run (command.Witness).
+		// Errors of programs are counted where the programs run (command.Witness).
 		c.stats.CountError(answer)
 	}
 	if s.exec == nil && s.call.Err != nil && resp.NotExecuted(s.call.Err) {
@@ -319,9 +318,9 @@ func (c *Client) answer(s *gathered, took time.Duration) []byte {
 
 const execAborted = "EXECABORT Transaction discarded because of: "
 
-// callError renders the error of a call that has no reply. Of a transaction
-// that certainly did not run Redis says EXECABORT, and why; but CROSSSLOT, which
-// cluster clients look for, stands by itself.
+// callError renders the error of a call that has no reply. For a transaction that
+// certainly did not run Redis answers EXECABORT with the reason. CROSSSLOT, which
+// cluster clients look for, is not wrapped.
 func (c *Client) callError(err error, exec bool) []byte {
 	text := resp.ErrorText(err)
 	if exec && resp.NotExecuted(err) && !errors.Is(err, cluster.ErrCrossSlot) {
@@ -332,7 +331,7 @@ func (c *Client) callError(err error, exec bool) []byte {
 	return w.Bytes()
 }
 
-// withoutCode is an error's text without the "ERR" that begins most.
+// withoutCode is an error's text without the leading "ERR" that most have.
 func withoutCode(text string) string {
 	rest, _ := bytes.CutPrefix([]byte(text), []byte("ERR "))
 	return string(rest)
@@ -341,7 +340,7 @@ func withoutCode(text string) string {
 // one runs a single call of the client's own and returns its reply.
 func (c *Client) one(call *cluster.Call) []byte { return c.oneWithin(c.ctx, call) }
 
-// oneWithin is one, for no longer than ctx lasts.
+// oneWithin is one with a limit: ctx.
 func (c *Client) oneWithin(ctx context.Context, call *cluster.Call) []byte {
 	c.backend.Do(ctx, []*cluster.Call{call})
 	if call.Err != nil {

@@ -1,13 +1,13 @@
 // Package client holds the state of one connection: its database, its login, its
-// transaction, the keys that it watches, the protocol that it speaks. It also
-// decides what each command means in that state.
+// transaction, the keys that it watches, and its protocol version. It also decides
+// what each command means in that state.
 //
-// Commands come in batches. A batch is all commands that had arrived when the
-// batch before it was answered. A client walks through its batch and gathers the
-// commands on data as calls (calls.go). It gives the calls to the Executor
-// together: at the end of the batch, and before a command that must see what the
-// calls did. Commands on the connection itself run at once, and their replies wait
-// for the replies before them.
+// Commands come in batches. A batch is all commands that had arrived when the batch
+// before it was answered. A client walks through its batch and collects the data
+// commands as calls (calls.go). It gives the calls to the Executor together: at the
+// end of the batch, and before a command that must see the effects of the calls.
+// Commands on the connection itself run at once, and their replies wait for the
+// replies before them.
 //
 // Invariants:
 //   - Replies stand in the order of the requests.
@@ -19,8 +19,8 @@
 //     Its commands that need no data (PING, SELECT) run when the txn's replies
 //     have come, and their replies stand at their places among the others.
 //
-// Each file lists its handlers of commands that need no data; others are in package
-// admin. table.go gives each row of the command table its handler.
+// Each file lists its handlers of commands that need no data; more handlers are in
+// package admin. table.go gives each row of the command table its handler.
 package client
 
 import (
@@ -36,20 +36,19 @@ import (
 	"lockstep/proto/stats"
 )
 
-// replyMode is what CLIENT REPLY chose.
+// replyMode is the choice of CLIENT REPLY.
 type replyMode uint8
 
 const (
 	replyOn replyMode = iota
 	replyOff
-	// replySkipNext mutes the command after the one at hand, replySkip the one
-	// at hand.
+	// replySkipNext mutes the next command, replySkip the current one.
 	replySkipNext
 	replySkip
 )
 
 // Client is one connection's state. It belongs to the goroutine that reads the
-// connection; what others look at is in shared.
+// connection. Other goroutines use only shared.
 type Client struct {
 	backend  *Backend
 	registry *Registry
@@ -66,34 +65,36 @@ type Client struct {
 
 	noTouch bool
 	noEvict bool
-	// monitoring is true if the client sees what others run (MONITOR).
+	// monitoring is true if the client sees other clients' commands (MONITOR).
 	monitoring bool
 	reply      replyMode
-	// closing is true if the connection is closed after the replies are written; silent:
-	// they are not.
+	// closing is true if the connection is closed after the replies are written, silent if the
+	// replies are not written.
 	closing, silent bool
-	// lost is true if replies cannot be written any more. What was sent before is run all
-	// the same, as with Redis, but for reads whose replies would be large.
+	// lost is true if replies can no longer be written. Commands received before that still run, as
+	// with Redis, except reads with large replies.
 	lost bool
-	// noWait is true if the batch at hand must not wait (Begin, Resume).
+	// noWait is true if the current batch must not wait (Begin, Resume).
 	noWait bool
 	tx     transaction
-	// out takes the replies of commands that ran in place. While calls are
-	// gathered, theirs come in between.
+	// out takes the replies of commands that ran in place. Replies of collected
+	// calls are inserted later.
 	out   reply.Writer
 	calls calls
-	// later are the clients that have messages of this one's and wait to be kicked.
+	// later are the clients that have been pushed messages of this client and not
+	// been kicked yet.
 	later pubsub.Later
-	// settings are those of the batch at hand, last is its last command.
+	// settings are those of the current batch, last is its last command.
 	settings *Settings
 	last     *command.Spec
 
-	// request is what handlers of other packages get.
+	// request is passed to handlers of other packages.
 	request Request
-	// shared is what others see of the client.
+	// shared is the part of the client that other goroutines see.
 	shared Connection
 
-	// OnBlock, when set, is told when the client is blocked and when it goes on.
+	// OnBlock is called when the client is blocked and when it goes on. It may be
+	// nil.
 	OnBlock func(blocked bool)
 }
 
@@ -117,7 +118,7 @@ func New(ctx context.Context, b *Backend, r *Registry, s *stats.Stats, conn *res
 	return c
 }
 
-// Connection is the client as others see it.
+// Connection is the client as other goroutines see it.
 func (c *Client) Connection() *Connection { return &c.shared }
 
 // Close forgets the client.
@@ -129,19 +130,19 @@ func (c *Client) Close() {
 	c.registry.remove(&c.shared)
 }
 
-// Farewell tells the client why its connection will be closed.
+// Farewell sends the client the reason why its connection will be closed.
 func (c *Client) Farewell(text string) {
 	c.errorReply(text)
 	c.write()
 }
 
-// flushBytes is how many bytes of replies are gathered before they are written
-// even though the batch goes on.
+// flushBytes is how many bytes of replies are buffered before they are written in
+// the middle of a batch.
 const flushBytes = 64 << 10
 
-// gatherAll walks a batch: what can run in place has run then, and calls are
-// gathered. Rows are those of the commands, or nil if nobody has looked for them yet.
-// false: the client may not go on.
+// gatherAll walks through a batch: it runs commands in place and collects calls. rows are the
+// commands' rows, or nil if they have not been looked up yet. It returns false if the client may
+// not go on.
 func (c *Client) gatherAll(batch [][][]byte, rows []*command.Spec) bool {
 	c.settings = c.backend.Settings()
 	if !c.renew() {
@@ -153,8 +154,8 @@ func (c *Client) gatherAll(batch [][][]byte, rows []*command.Spec) bool {
 	}
 	for i, args := range batch {
 		if i > 0 && c.calls.empty() && (c.shared.killed.Load() || !c.renew()) {
-			// The command before has waited, it may be for long, and the user is gone, or
-			// somebody has killed the client.
+			// The command before may have waited for long, and meanwhile the user was deleted or
+			// the client was killed.
 			c.closing = true
 			break
 		}
@@ -167,7 +168,7 @@ func (c *Client) gatherAll(batch [][][]byte, rows []*command.Spec) bool {
 			break
 		}
 		if c.out.Len() > flushBytes && c.calls.empty() || c.out.Len() > repliesBytes && !c.noWait {
-			// So much is not kept for the sake of the calls that are gathered.
+			// The collected calls are not worth keeping this much output in memory.
 			c.settle()
 			c.write()
 			c.awaitRoom()
@@ -176,16 +177,15 @@ func (c *Client) gatherAll(batch [][][]byte, rows []*command.Spec) bool {
 	return true
 }
 
-// awaitRoom slows a client down for which much waits to be read. It does nothing in a batch that
-// must not wait.
+// awaitRoom slows down a client that has much output waiting to be read. It does nothing in a batch
+// that must not wait.
 func (c *Client) awaitRoom() {
 	if !c.noWait && !c.lost {
 		c.conn.AwaitRoom(c.ctx)
 	}
 }
 
-// finish ends a batch whose calls are answered. It returns false if the connection is to
-// be closed.
+// finish ends a batch whose calls are answered. It returns false if the connection is to be closed.
 func (c *Client) finish() bool {
 	c.note(time.Now())
 	written := c.write()
@@ -195,7 +195,7 @@ func (c *Client) finish() bool {
 	return written && !c.closing
 }
 
-// write sends the replies gathered.
+// write sends the buffered replies.
 func (c *Client) write() bool {
 	if c.out.Len() == 0 || c.silent {
 		return !c.lost
@@ -210,7 +210,7 @@ func (c *Client) write() bool {
 	return !c.lost
 }
 
-// note keeps for CLIENT LIST what the batch left behind.
+// note updates, for CLIENT LIST, the state after the batch.
 func (c *Client) note(now time.Time) {
 	s := &c.shared
 	s.mu.Lock()
@@ -234,10 +234,10 @@ func (c *Client) flags() [2]string {
 	}
 }
 
-// noEvictFlag is the letter of a client that has asked not to be evicted.
+// noEvictFlag is the flag of a client that has asked not to be evicted.
 const noEvictFlag = "e"
 
-// flag is a letter in CLIENT LIST that stands there when on.
+// flag is a letter that CLIENT LIST shows when on is true.
 type flag struct {
 	on     bool
 	letter byte
@@ -253,7 +253,7 @@ func letters(flags ...flag) string {
 	return string(b)
 }
 
-// command answers one command, or gathers or queues it.
+// command answers, collects or queues one command.
 func (c *Client) command(args [][]byte, row *command.Spec) {
 	if c.reply == replySkipNext {
 		c.reply = replySkip
@@ -267,8 +267,8 @@ func (c *Client) command(args [][]byte, row *command.Spec) {
 
 func (c *Client) muted() bool { return c.reply == replyOff || c.reply == replySkip }
 
-// mute takes back what was written since begin if the client wants no reply.
-// Calls must not have been settled in between.
+// mute discards the output since begin if the client wants no reply. Calls must not
+// have been settled in between.
 func (c *Client) mute(begin int) {
 	if c.muted() {
 		c.out.Truncate(begin)
@@ -283,7 +283,7 @@ func (c *Client) errorReply(text string) {
 	c.mute(begin)
 }
 
-// dispatch returns the command's row, nil if it has none. It looks for it if row is nil.
+// dispatch returns the command's row, or nil if it has none. It looks the row up if row is nil.
 func (c *Client) dispatch(args [][]byte, row *command.Spec) *command.Spec {
 	spec, container := row, (*command.Spec)(nil)
 	if row == nil {
@@ -297,7 +297,7 @@ func (c *Client) dispatch(args [][]byte, row *command.Spec) *command.Spec {
 	case spec != nil && !c.pass(spec, args):
 		// A pause held the command back, and it may not run any more.
 	case spec == nil:
-		// Speaks HTTP: cut off, as Redis does.
+		// The client speaks HTTP and is cut off, as in Redis.
 	case c.tx.open && !runsInMulti(spec):
 		c.enqueue(spec, args)
 	case spec.Has(command.RunsQueue):
@@ -315,14 +315,14 @@ func (c *Client) dispatch(args [][]byte, row *command.Spec) *command.Spec {
 	return spec
 }
 
-// refusal says why a command cannot run at all; "" if it can. The order of
-// the checks is Redis's.
+// refusal says why a command cannot run at all, or "" if it can. The order of the
+// checks is Redis's.
 func (c *Client) refusal(spec, container *command.Spec, args [][]byte) string {
 	switch {
 	case spec == nil && container != nil:
 		return command.ErrUnknownSubcommand(args)
 	case spec == nil && isHTTP(args[0]):
-		// What came before is answered, this is not.
+		// The commands before it are answered, but this one is not.
 		c.settle()
 		c.write()
 		c.closing, c.silent = true, true
@@ -347,7 +347,7 @@ func (c *Client) refusal(spec, container *command.Spec, args [][]byte) string {
 	return c.untimely(spec, args)
 }
 
-// untimely says why a command that the user may run cannot run now; "" if it
+// untimely says why a command that the user may run cannot run now, or "" if it
 // can.
 func (c *Client) untimely(spec *command.Spec, args [][]byte) string {
 	switch {
@@ -363,12 +363,12 @@ func (c *Client) untimely(spec *command.Spec, args [][]byte) string {
 	return ""
 }
 
-// isHTTP recognizes a browser that was led here: the first words of a request
-// and of its header.
+// isHTTP recognizes the request of a browser that was sent here: the first words of
+// a request and of its header.
 func isHTTP(word []byte) bool { return fold(word) == "post" || fold(word) == "host:" }
 
-// reject answers an error for a command that did not run; a transaction that is
-// being queued will not run either.
+// reject answers an error for a command that did not run. A transaction that is
+// being queued will then not run either.
 func (c *Client) reject(spec *command.Spec, text string) {
 	if c.tx.open {
 		c.tx.dirty = true
@@ -411,8 +411,8 @@ func (c *Client) runNode(spec *command.Spec, args [][]byte) {
 
 const errLongInPlace = "ERR the reply is longer than a reply may be; the command was executed"
 
-// inPlace runs a handler. Its reply is bounded as those of commands on data are: who
-// names a thing a million times may be told of it a million times.
+// inPlace runs a handler. Its reply is bounded like those of data commands, because a command that
+// names an item a million times may get its description a million times.
 func (c *Client) inPlace(h handler, args [][]byte) {
 	begin := c.out.Len()
 	most := max(mergedBytesMax, c.settings.BulkBytesMax+headRoom)
@@ -426,7 +426,7 @@ func (c *Client) inPlace(h handler, args [][]byte) {
 	}
 }
 
-// headRoom is what a reply of one string has around it, in bytes.
+// headRoom is the room for the framing of a reply of one string, in bytes.
 const headRoom = 64
 
 // slow puts a command into the slow log if it took long enough.

@@ -16,15 +16,15 @@ import (
 	"lockstep/proto/resp"
 )
 
-// Connection is a client as others see it: what CLIENT LIST shows of it, and how it is ended. Any goroutine may call
-// its methods.
+// Connection is a client as other goroutines see it: the fields of CLIENT LIST, and methods to end it. Any goroutine
+// may call its methods.
 type Connection struct {
 	id     uint64
 	conn   *resp.Guard
 	pushes *pushes
 	access Access
 
-	// mu guards what follows, down to waitEnd.
+	// mu guards the fields from here to waitEnd.
 	mu                sync.Mutex
 	name              string
 	libName, libVer   string
@@ -32,35 +32,37 @@ type Connection struct {
 	created, lastUsed time.Time
 	db, watch, proto  int
 	sub, psub, ssub   int
-	// txBytes is what the queued commands and the watched keys take.
+	// txBytes is the memory of the queued commands and the watched keys.
 	txBytes int
 	// held is true if a pause holds the client back.
 	held bool
 	// multi is the number of queued commands, -1 outside a transaction.
 	multi int
-	// flags are what stands before and behind those of blocking and tracking.
+	// flags are the flags before and after those of blocking and tracking.
 	flags [2]string
-	// tracks, bcast and redirect are CLIENT TRACKING's; redirect is -1 without it.
+	// tracks, bcast and redirect are those of CLIENT TRACKING. redirect is -1
+	// without it.
 	tracks, bcast bool
 	redirect      int64
-	// user is the client's, judged the one by which Rejudge last looked at it.
+	// user is the client's user, judged the one that Rejudge last checked.
 	user, judged *acl.Account
 	// subs are the client's subscriptions. Only the client's own goroutine changes them, under the lock, and only
 	// that goroutine may read them without the lock. subBytes is the length of their names.
 	subs     subscriptions
 	subBytes int
-	// wait is what a blocked client waits to run.
+	// wait is the command that a blocked client waits to run.
 	wait queued
-	// letGo ends the wait of a blocked client; nil when it is not blocked.
+	// letGo ends the wait of a blocked client. It is nil when the client is not
+	// blocked.
 	letGo context.CancelCauseFunc
-	// waitEnd is that wait's end.
+	// waitEnd is the end of that wait.
 	waitEnd *waitEnd
 
-	// listens: the client waits for messages, or for what others run, so that its silence means nothing;
-	// subscribed: it waits for messages.
+	// listens means that the client waits for messages or monitors other clients' commands, so that it is not idle
+	// when it sends nothing. subscribed means that it waits for messages.
 	listens, subscribed atomic.Bool
 	killed              atomic.Bool
-	// busy: a batch is being answered.
+	// busy means that a batch is being answered.
 	busy atomic.Bool
 }
 
@@ -70,38 +72,38 @@ func (c *Connection) ID() uint64 { return c.id }
 // RemoteAddr is the client's address.
 func (c *Connection) RemoteAddr() net.Addr { return c.conn.RemoteAddr() }
 
-// LocalAddr is the address that the client came to.
+// LocalAddr is the address that the client connected to.
 func (c *Connection) LocalAddr() net.Addr { return c.conn.LocalAddr() }
 
-// Age is how long ago the client came.
+// Age is how long ago the client connected.
 func (c *Connection) Age(now time.Time) time.Duration {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return now.Sub(c.created)
 }
 
-// UserName is the name of the user that the client goes by.
+// UserName is the name of the client's user.
 func (c *Connection) UserName() string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.user.Name
 }
 
-// Listens reports whether the client waits for messages, or for what others run: Redis does not close such a client
-// for being idle.
+// Listens reports whether the client waits for messages or monitors other clients' commands. Like Redis, the server
+// does not close such a client for being idle.
 func (c *Connection) Listens() bool { return c.listens.Load() }
 
 // Subscribed reports whether the client waits for messages.
 func (c *Connection) Subscribed() bool { return c.subscribed.Load() }
 
-// Name is what the client calls itself; "" if it has said nothing.
+// Name is the name that the client has given itself, or "".
 func (c *Connection) Name() string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.name
 }
 
-// nameBytesMax bounds what a client says of itself. Each client's is kept, and CLIENT LIST shows those of all.
+// nameBytesMax bounds the texts by which a client describes itself. They are all kept, and CLIENT LIST shows them.
 const nameBytesMax = 4096
 
 const errLongName = "ERR what a client says of itself may have 4096 bytes"
@@ -116,7 +118,7 @@ func printable(text []byte) bool {
 	return true
 }
 
-// SetName names the client; refusal is the text of the error, "" if it has the name.
+// SetName names the client. refusal is the error's text, or "" if the name was set.
 func (c *Connection) SetName(name []byte) (refusal string) {
 	switch {
 	case !printable(name):
@@ -130,7 +132,7 @@ func (c *Connection) SetName(name []byte) (refusal string) {
 	return ""
 }
 
-// SetLibrary notes "lib-name" or "lib-ver", the name or the version of the client's library; refusal is as SetName's.
+// SetLibrary sets "lib-name" or "lib-ver", the name or the version of the client's library. refusal is as in SetName.
 func (c *Connection) SetLibrary(attribute string, value []byte) (refusal string) {
 	switch {
 	case !printable(value):
@@ -148,19 +150,19 @@ func (c *Connection) SetLibrary(attribute string, value []byte) (refusal string)
 	return ""
 }
 
-// flagsNow are the flags in CLIENT LIST, in Redis's order; c.mu is held.
+// flagsNow are the flags in CLIENT LIST, in Redis's order. The caller holds c.mu.
 func (c *Connection) flagsNow(broken bool) string {
 	now := letters(flag{c.letGo != nil || c.held, 'b'}, flag{c.tracks, 't'}, flag{c.tracks && broken, 'R'}, flag{c.bcast, 'B'})
 	return cmp.Or(c.flags[0]+now+c.flags[1], "N")
 }
 
-// kill ends a connection, at the latest when its batch at hand is answered.
+// kill ends a connection, at the latest when its current batch is answered.
 func (c *Connection) kill() {
 	c.killed.Store(true)
 	_ = c.conn.Close()
 }
 
-// Kind is the client's type, normal or pubsub, as CLIENT LIST and KILL know types.
+// Kind is the client's type in CLIENT LIST and KILL: normal or pubsub.
 func (c *Connection) Kind() string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -171,7 +173,7 @@ func (c *Connection) Kind() string {
 }
 
 // Line describes the client as CLIENT LIST does, in the fields of Redis 7.2, the version that INFO names: client
-// libraries refuse a field that they do not know. What a Go server has no number for is 0.
+// libraries refuse a field that they do not know. Figures that do not exist in a Go server are 0.
 func (c *Connection) Line(now time.Time) string {
 	use := c.conn.Usage()
 	held, _ := c.heldBytes()
@@ -191,8 +193,9 @@ func (c *Connection) Line(now time.Time) string {
 		c.libName, c.libVer)
 }
 
-// heldBytes is what a client holds in memory: its requests, its transaction, its
-// subscriptions and what waits for it. exempt: it has asked not to be evicted.
+// heldBytes is the memory that a client holds: its requests, its transaction, its
+// subscriptions and its waiting output. exempt means that it has asked not to be
+// evicted.
 func (c *Connection) heldBytes() (bytes int64, exempt bool) {
 	use := c.conn.Usage()
 	bytes = use.QueryBytes + use.WaitingBytes + c.pushes.bytes()
@@ -201,9 +204,8 @@ func (c *Connection) heldBytes() (bytes int64, exempt bool) {
 	return bytes + int64(c.txBytes+c.subBytes), strings.Contains(c.flags[1], noEvictFlag)
 }
 
-// Unblock ends the wait of a blocked client, with an error or as if its time were over. It returns when no write can
-// serve the wait any more. It returns false if the client was not blocked, or a write that came before has served
-// it.
+// Unblock ends the wait of a blocked client, with an error or as if its timeout had passed. It returns when no write
+// can serve the wait any more. It returns false if the client was not blocked, or if an earlier write has served it.
 func (c *Connection) Unblock(ctx context.Context, withError bool) bool {
 	why := errUnblockedNil
 	if withError {
@@ -221,8 +223,8 @@ func (c *Connection) Unblock(ctx context.Context, withError bool) bool {
 	}
 }
 
-// End ends the connection, at the latest when its batch at hand is answered. If the client waits in a blocking command,
-// over is closed when no write can serve that any more; otherwise over is nil.
+// End ends the connection, at the latest when its current batch is answered. If the client waits in a blocking
+// command, over is closed when no write can serve that any more; otherwise over is nil.
 func (c *Connection) End() (over <-chan struct{}) {
 	c.kill()
 	ended := c.endWait(errConnectionEnd)
@@ -236,7 +238,7 @@ func (c *Connection) End() (over <-chan struct{}) {
 func (c *Connection) endWait(why error) *waitEnd {
 	c.mu.Lock()
 	letGo, ended := c.letGo, c.waitEnd
-	c.letGo = nil // For others it is not blocked from now on.
+	c.letGo = nil // The client counts as not blocked from now on.
 	c.mu.Unlock()
 	if letGo == nil {
 		return nil
@@ -245,7 +247,8 @@ func (c *Connection) endWait(why error) *waitEnd {
 	return ended
 }
 
-// dismiss ends a connection. The client still gets the replies that are on their way, unless it waits for something.
+// dismiss ends a connection. The client still gets the replies to commands under way, unless it waits in a blocking
+// command.
 func (c *Connection) dismiss() {
 	c.killed.Store(true)
 	c.mu.Lock()
@@ -256,7 +259,7 @@ func (c *Connection) dismiss() {
 	}
 }
 
-// rejudge reports whether a client must go.
+// rejudge reports whether the connection must end.
 func (c *Connection) rejudge(now *acl.Users) (out bool) {
 	if d := min(now.Doubt(), c.access.Users().Doubt()); d == acl.DoubtAll || d == acl.DoubtAdmin && c.pushes.monitoring() {
 		return true
@@ -266,7 +269,7 @@ func (c *Connection) rejudge(now *acl.Users) (out bool) {
 	if now.Successor(c.judged) == c.judged {
 		return false
 	}
-	// Those may be the users of a moment ago, and the client may have logged in since.
+	// now may already be outdated, and the client may have logged in since.
 	user := c.access.Users().Successor(c.judged)
 	switch user {
 	case nil:
@@ -284,7 +287,7 @@ func (c *Connection) rejudge(now *acl.Users) (out bool) {
 	return !c.subs.allowed(user)
 }
 
-// hear notes a subscription or its end. Only the client's own goroutine calls it.
+// hear records a subscription or its end. Only the client's own goroutine calls it.
 func (c *Connection) hear(kind pubsub.Kind, name string, yes bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

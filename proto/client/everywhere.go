@@ -18,14 +18,14 @@ import (
 	"lockstep/proto/resp"
 )
 
-// Commands that run on every shard (command.Merge), where there are several.
-// Each shard answers for itself, at its own moment: what is atomic on one shard
-// is not on all of them together.
+// Commands that run on every shard (command.Merge), where there are several. Each
+// shard answers for itself, at its own moment: a command that is atomic on one
+// shard is not atomic across all of them.
 //
-// One that writes is sent only when every shard has said that it has a leader,
-// so that one which cannot run everywhere does not run at all. Should a shard
-// be lost between the question and the command, the answer is INDETERMINATE and
-// says on how many it ran.
+// A write is sent only when every shard has answered that it has a leader, so that
+// a command which cannot run everywhere does not run at all. If a shard is lost
+// between that check and the command, the reply is INDETERMINATE and says on how
+// many shards it ran.
 
 // runEverywhere runs a command on all shards and merges the replies.
 func (c *Client) runEverywhere(spec *command.Spec, args [][]byte) {
@@ -45,7 +45,7 @@ func (c *Client) runEverywhere(spec *command.Spec, args [][]byte) {
 	c.mute(begin)
 }
 
-// everywhere runs a command on all shards, and returns the one reply.
+// everywhere runs a command on all shards, and returns the merged reply.
 func (c *Client) everywhere(spec *command.Spec, args [][]byte) []byte {
 	return fanOut{c}.run(spec, args)
 }
@@ -53,7 +53,7 @@ func (c *Client) everywhere(spec *command.Spec, args [][]byte) []byte {
 // fanOut runs one command of a client on all shards.
 type fanOut struct{ c *Client }
 
-// run returns the one reply of all shards.
+// run returns the merged reply of all shards.
 func (f fanOut) run(spec *command.Spec, args [][]byte) []byte {
 	switch {
 	case spec.Merge == command.MergeCursor:
@@ -75,7 +75,7 @@ func (f fanOut) run(spec *command.Spec, args [][]byte) []byte {
 	return f.merged(spec.Merge, calls)
 }
 
-// allPresent asks the leader of every shard whether it is there.
+// allPresent checks that the leader of every shard answers.
 func (f fanOut) allPresent() []*cluster.Call {
 	calls := make([]*cluster.Call, f.c.backend.Shards())
 	for i := range calls {
@@ -97,7 +97,7 @@ func (f fanOut) onAllShards(readOnly bool, args [][]byte) []*cluster.Call {
 	return calls
 }
 
-// runAll runs calls to their end, those left for later included.
+// runAll runs all calls, including those left for later.
 func (c *Client) runAll(calls []*cluster.Call) {
 	for len(calls) > 0 {
 		c.backend.Do(c.ctx, calls)
@@ -125,8 +125,8 @@ func (f fanOut) toShard(shard int, readOnly bool, args [][]byte) *cluster.Call {
 	return call
 }
 
-// half is the error of a write that some shards ran and others did not, or may
-// not have; "" if all answered well, or if none did and nothing has changed.
+// half is the error of a write that some shards ran and others did not, or may not
+// have. It is "" if all succeeded, or if none ran it.
 func (f fanOut) half(spec *command.Spec, calls []*cluster.Call) string {
 	ran, changed, failed := 0, false, -1
 	for i, call := range calls {
@@ -146,8 +146,8 @@ func (f fanOut) half(spec *command.Spec, calls []*cluster.Call) string {
 	return fmt.Sprintf("INDETERMINATE %s ran on %d of %d shards; shard %d says: %s", strings.ToUpper(spec.Name), ran, len(calls), failed, why)
 }
 
-// mergedBytesMax bounds the reply of all shards together, as that of one shard is
-// bounded, and those of a transaction.
+// mergedBytesMax bounds the merged reply of all shards, like the reply of one shard
+// and those of a transaction.
 const mergedBytesMax = 256 << 20
 
 const errMergedTooLong = "ERR the reply of all shards together is longer than a reply may be (256 MB)"
@@ -160,7 +160,7 @@ func (c *Client) replyOf(call *cluster.Call) []byte {
 	return call.Reply
 }
 
-// merged makes one reply of all; an error of any shard is the reply.
+// merged makes one reply of all. An error of any shard becomes the reply.
 func (f fanOut) merged(how command.Merge, calls []*cluster.Call) []byte {
 	replies := make([][]byte, len(calls))
 	for i, call := range calls {
@@ -207,7 +207,8 @@ func (f fanOut) merged(how command.Merge, calls []*cluster.Call) []byte {
 	return w.Bytes()
 }
 
-// anyOf is the first reply that is no error, or the error that says most.
+// anyOf is the first reply that is not an error, or else the most informative
+// error.
 func anyOf(replies [][]byte) []byte {
 	best := replies[0]
 	for _, r := range replies {
@@ -233,15 +234,15 @@ func busyOf(replies [][]byte) []byte {
 	return replies[0]
 }
 
-// integerOf is the number in the first line of a reply: an integer, or how many
-// elements an array has.
+// integerOf is the number in the first line of a reply: an integer, or the length
+// of an array.
 func integerOf(r []byte) int64 {
 	line, _, _ := bytes.Cut(r, []byte("\r\n"))
 	n, _ := strconv.ParseInt(string(line[1:]), 10, 64)
 	return n
 }
 
-// behindLine is what stands behind the first line of a reply.
+// behindLine is the part of a reply after its first line.
 func behindLine(r []byte) []byte { return r[bytes.IndexByte(r, '\n')+1:] }
 
 func mergeLeast(w *reply.Writer, replies [][]byte) {
@@ -274,10 +275,10 @@ func elementsOf(r []byte) [][]byte {
 // scanStretch is how many shards one SCAN visits at most.
 const scanStretch = 16
 
-// scanShards walks one shard after the other. What SCAN promises of a shard it
-// promises of all, for keys stay in their shard. Where a shard ends before it
-// gave as many keys as were asked for, the next one is looked at, too; what that
-// fails with is kept for the SCAN that begins there.
+// scanShards walks one shard after the other. SCAN's guarantees for a shard hold
+// for all, because keys stay in their shard. If a shard ends before it gave the
+// requested number of keys, the next one is scanned, too. An error there is left to
+// the SCAN that starts there.
 func (f fanOut) scanShards(args [][]byte) []byte {
 	w := reply.NewWriter(f.c.proto)
 	cursor, ok := command.CursorNumber(args[1])
@@ -321,8 +322,8 @@ func scanReply(w *reply.Writer, cursor uint64, found int64, keys []byte) []byte 
 	return w.Bytes()
 }
 
-// drawShard asks one shard, drawn so that each key has the same chance, and the
-// others in turn should it have lost its keys meanwhile.
+// drawShard asks one shard, drawn so that each key has the same chance. If that
+// shard has lost its keys meanwhile, it asks the others in turn.
 func (f fanOut) drawShard(args [][]byte) []byte {
 	sizes := f.onAllShards(true, [][]byte{[]byte("dbsize")})
 	total := f.merged(command.MergeSum, sizes)

@@ -9,26 +9,26 @@ import (
 	"lockstep/proto/stats"
 )
 
-// evictEvery is how often it is added up what clients hold, as often as Redis
-// does. What waits to be read is looked at as soon as it is too much.
+// evictEvery is how often the memory that clients hold is added up, the same
+// interval as in Redis. Too much waiting output triggers a check at once.
 const evictEvery = 100 * time.Millisecond
 
-// While clients hold less than a part of what they may, it is added up less often: for ten thousand clients
-// that takes a millisecond.
+// While clients hold less than 1/evictPart of the limit, only every evictSeldom-th tick adds it up: for ten thousand
+// clients that takes a millisecond.
 const evictPart, evictSeldom = 4, 10
 
 // Evicted describes the clients that EvictClients has closed.
 type Evicted struct {
 	Clients int
-	// Bytes is what they held, HeldBytes what all did before.
+	// Bytes is the memory they held, HeldBytes the memory all clients held before.
 	Bytes, HeldBytes int64
 }
 
-// EvictClients closes clients, the one first that holds most, while all of them
-// together hold as much as they may (Settings.ClientsBytesMax), until ctx ends.
-// Those that are exempt (CLIENT NO-EVICT) count, and stay. Each client has its own
-// limits beside it; but as many as there may be, each just below them, would hold
-// many times the memory that there is.
+// EvictClients closes clients, the largest first, while all of them together hold
+// as much as the limit (Settings.ClientsBytesMax), until ctx ends. Exempt clients
+// (CLIENT NO-EVICT) count, and are not closed. Each client also has limits of its
+// own, but the maximum number of clients, each just below its own limits, would
+// hold many times the memory of the machine.
 func EvictClients(ctx context.Context, r *Registry, s *stats.Stats, settings func() *Settings, tell func(Evicted)) {
 	tick := time.NewTicker(evictEvery)
 	defer tick.Stop()
@@ -54,8 +54,8 @@ func EvictClients(ctx context.Context, r *Registry, s *stats.Stats, settings fun
 			pass = evictSeldom - 1
 		}
 		if e.Clients == 0 {
-			// Whatever waits is of those that stay: not worth a look at all of them for each
-			// message.
+			// The waiting output belongs to clients that are not evicted, so adding up all clients
+			// again for each message is not worth it.
 			crowded = nil
 			continue
 		}
@@ -64,7 +64,7 @@ func EvictClients(ctx context.Context, r *Registry, s *stats.Stats, settings fun
 	}
 }
 
-// evict closes clients until those that are left hold less than so many bytes.
+// evict closes clients until the remaining ones hold less than most bytes.
 func (r *Registry) evict(most int64) (e Evicted) {
 	type candidate struct {
 		c     *Connection

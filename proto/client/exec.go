@@ -17,8 +17,8 @@ type execution struct {
 	tx *transaction
 }
 
-// exec is EXEC. A transaction of commands on data alone goes with the calls of the batch. With other commands among
-// them the client may not be the same afterwards, so the transaction runs at once.
+// exec is EXEC. A transaction of only data commands runs with the calls of the batch. Other commands may change the
+// client's state, so a transaction with such commands runs at once.
 func (c *Client) exec(word []byte) {
 	copy(c.tx.word[:], word)
 	tx := c.tx
@@ -38,7 +38,7 @@ func (c *Client) exec(word []byte) {
 		e.refuse(word, errTwoUsers)
 		return
 	}
-	// Clients that monitor see the commands before, and then whether the transaction ran.
+	// Monitoring clients see the commands before, and then whether the transaction ran.
 	watched := c.registry.monitors.watched()
 	if tx.inPlace || watched {
 		c.settle()
@@ -70,7 +70,7 @@ func (c *Client) exec(word []byte) {
 
 // judge checks once more what the user may do: the rules may have changed since the commands were queued, and an AUTH
 // among the commands makes the client another user. judge returns false if the commands that must know their user
-// would have two users, for a txn has room for one.
+// would have two users, because a txn carries only one.
 func (e *execution) judge() (one bool) {
 	user, known := e.c.user, (*acl.Account)(nil)
 	for i := range e.tx.queue {
@@ -98,8 +98,8 @@ func (e *execution) refuse(word []byte, text string) {
 	e.c.stats.Ran(execSpec, 0, true)
 }
 
-// among runs the transaction gathered last, and then the commands in it
-// that need no data, each at its place.
+// among runs the transaction collected last, and then those of its commands that
+// need no data, each at its position.
 func (e *execution) among() {
 	s := &e.c.calls.all[0]
 	started := time.Now()
@@ -139,14 +139,14 @@ func (e *execution) txn(call *cluster.Call) {
 	}
 }
 
-// inPlace runs a command on the node at its place in a transaction.
+// inPlace runs a command on the node at its position in a transaction.
 func (e *execution) inPlace(q *queued) {
 	e.c.tx.runs = true
 	defer func() { e.c.tx.runs = false }()
 	e.c.inPlace(e.c.backend.Handlers[q.spec.Number()], q.args)
 }
 
-// selected is the database in use after a command of a transaction.
+// selected is the selected database after a command of a transaction.
 func selected(q *queued, db int) int {
 	if q.spec.Has(command.SelectsDB) && q.denied == "" {
 		if n, ok := parseInt(q.args[1]); ok && n >= 0 && n < databases {
@@ -158,9 +158,9 @@ func selected(q *queued, db int) int {
 
 const errExecTooLong = "ERR the replies of the transaction are longer than they may be together (256 MB); this command was not executed"
 
-// writeReplies writes EXEC's array: the txn's replies, and between them the replies of commands on the node, which run
-// now. CLIENT REPLY among them mutes the replies behind it and none before: as with Redis, the array may lack elements,
-// or its head.
+// writeReplies writes EXEC's array: the txn's replies, and between them the replies of commands on the node, which
+// run now. A CLIENT REPLY among them mutes the replies after it and none before. So the array may lack elements, or
+// its header, as with Redis.
 func (e *execution) writeReplies(replies []byte) {
 	begin := e.c.out.Len()
 	e.c.out.Array(len(e.tx.queue))
@@ -174,7 +174,8 @@ func (e *execution) writeReplies(replies []byte) {
 			e.c.stats.Rejected(q.spec)
 			e.c.stats.CountError(e.c.out.Bytes()[at:])
 		case q.here() && at-begin > mergedBytesMax:
-			// Nothing is sent before all has run: what follows would be held, too.
+			// Nothing is sent before all commands have run, so their output would
+			// be held in memory, too.
 			e.c.out.Error(errExecTooLong)
 		case q.here():
 			started := time.Now()

@@ -13,37 +13,36 @@ import (
 
 // Executor runs data commands; router.Router is one.
 type Executor interface {
-	// Go answers the calls of one client, and does not wait: each has Reply or Err set
-	// in the end, but for those at the end of a shard's calls that it left for later
-	// because the replies before them are large (cluster.Call.Answered). At least
-	// one call is answered. Calls to one shard keep their order. Go returns true if the
-	// calls are answered when it returns; else it calls done once, when they are. See
-	// router.Router.
+	// Go answers the calls of one client, and does not wait. In the end each call has Reply or Err
+	// set, except calls at the end of a shard's calls that it left for later because the replies
+	// before them are large (cluster.Call.Answered). At least one call is answered. Calls to one
+	// shard keep their order. Go returns true if the calls are answered when it returns; else it
+	// calls done once, when they are. See router.Router.
 	Go(ctx context.Context, calls []*cluster.Call, done func(alone bool)) (answered bool)
-	// Do is Go, and waits.
+	// Do is Go, but waits.
 	Do(ctx context.Context, calls []*cluster.Call)
-	// Block runs a blocking command: it waits for one of the keys to be filled, for
-	// no longer than the timeout (0: for ever) nor than ctx lasts. It calls waits, once
-	// and before it returns, when the client stands among those that wait. It returns
-	// false if there was nothing in time; else call has Reply or Err.
+	// Block runs a blocking command: it waits for one of the keys to be filled, until the timeout
+	// (0 means none) or the end of ctx. It calls waits, once and before it returns, when the client
+	// is registered as waiting. It returns false if no key was filled in time; else call has Reply
+	// or Err.
 	Block(ctx context.Context, timeout time.Duration, call *cluster.Call, waits func()) bool
 	Shards() int
-	// Indexes are log indexes of shards that hold all that was acknowledged before
-	// the call; Await waits until this node's replicas have reached some, and tells
-	// whether they did before ctx ended.
+	// Indexes returns, for each of the shards, a log index that covers everything
+	// acknowledged before the call. Await waits until this node's replicas have
+	// reached the indexes, and reports whether they did before ctx ended.
 	Indexes(ctx context.Context, shards []int) ([]uint64, error)
 	Await(ctx context.Context, floors map[int]uint64) bool
 	// ShardOfSlot is the number of the shard that owns a hash slot.
 	ShardOfSlot(slot uint16) int
 }
 
-// Settings are what the floor above has set for clients. The value does not
-// change; a change makes a new one.
+// Settings are the node's settings for clients. The value does not change; a change
+// makes a new one.
 type Settings struct {
 	// RequirePass is the default user's password until it is given rules.
 	RequirePass string
-	// PubSubAllChannels lets new users hear all channels; ACLLogLen is the length of ACL
-	// LOG; ACLFile is where users can be saved, or "" if there is none.
+	// PubSubAllChannels lets new users use all channels; ACLLogLen is the length of ACL LOG;
+	// ACLFile is where users can be saved, or "" if there is no such file.
 	PubSubAllChannels bool
 	ACLLogLen         int
 	ACLFile           string
@@ -51,75 +50,74 @@ type Settings struct {
 	// all there, a negative number none. SlowlogLen is the length of the log.
 	SlowerThanUs int64
 	SlowlogLen   int
-	// DebugFor tells who may use DEBUG: "no", "yes", "local".
+	// DebugFor says who may use DEBUG: "no", "yes", "local".
 	DebugFor string
-	// BulkBytesMax is the longest argument, QueryBytesMax what may be buffered of
-	// one client's requests.
+	// BulkBytesMax is the longest argument, QueryBytesMax the most bytes of one
+	// client's requests that are buffered.
 	BulkBytesMax, QueryBytesMax int
 	IdleTimeoutSec              int
-	// NormalOutput is how much may wait to be read by a client, PubSubOutput by one that
-	// has subscribed to something.
+	// NormalOutput bounds the waiting output of a client, PubSubOutput that of a client with
+	// subscriptions.
 	NormalOutput, PubSubOutput OutputLimit
-	// ClientsBytesMax is how much all clients together may hold. It is 0 if there is no
-	// such limit (maxmemory-clients).
+	// ClientsBytesMax bounds the memory of all clients together (maxmemory-clients). 0 means no
+	// limit.
 	ClientsBytesMax int64
 	// Redirect answers MOVED for keys of shards that another node leads, instead
 	// of forwarding the command.
 	Redirect bool
-	// Endpoint is what the CLUSTER commands name nodes by.
+	// Endpoint is how the CLUSTER commands name nodes.
 	Endpoint                    EndpointKind
 	ServerVersion, RedisVersion string
 }
 
-// EndpointKind is what clients are told to name nodes by
+// EndpointKind is how clients are told to name nodes
 // (cluster-preferred-endpoint-type).
 type EndpointKind uint8
 
 const (
 	EndpointIP EndpointKind = iota
 	EndpointHostname
-	// EndpointUnknown: clients go on with the host that they have dialled.
+	// EndpointUnknown lets clients keep the host that they have dialled.
 	EndpointUnknown
 )
 
-// OutputLimit is how much may wait to be read by a client: HardBytes, and SoftBytes for
-// no longer than SoftSec. It is 0 if there is no such limit.
+// OutputLimit bounds the output that waits to be read by a client: HardBytes at any time, and
+// SoftBytes for no longer than SoftSec. 0 means no limit.
 type OutputLimit struct {
 	HardBytes, SoftBytes int64
 	SoftSec              int
 }
 
-// Source tells the settings of the moment; it is asked for each batch.
+// Source returns the current settings; it is called for each batch.
 type Source interface {
 	Settings() *Settings
 }
 
-// Channels is behind SUBSCRIBE and PUBLISH.
+// Channels serves SUBSCRIBE and PUBLISH.
 type Channels interface {
-	// Hub is this node's subscriptions.
+	// Hub holds this node's subscriptions.
 	Hub() *pubsub.Hub
-	// Publish hands a message to the subscribers on all nodes; to those on this one
-	// it is sent when later is kicked. What it returns
-	// waits, but not for long, for their number.
+	// Publish delivers a message to the subscribers on all nodes. To those on this
+	// node it is sent when later is kicked. receivers waits, but not for long, for
+	// their number.
 	Publish(kind pubsub.Kind, channel, payload []byte, later *pubsub.Later) (receivers func() int)
 }
 
-// Feeds is behind what clients are told of keys in shards of which this node has
-// no replica.
+// Feeds brings news of keys in shards of which this node has no replica.
 type Feeds interface {
-	// AwaitChanges waits, but not for long, until this node hears of all changes.
-	// The caller then begins to track, and calls done after that.
+	// AwaitChanges waits, but not for long, until this node is told about all
+	// changes. The caller then starts to track, and calls done after that.
 	AwaitChanges() (done func())
-	// AwaitEvents waits, but not for long, until this node hears of all keyspace
-	// events that somebody listens for.
+	// AwaitEvents waits, but not for long, until this node is told about all
+	// keyspace events that have a subscriber.
 	AwaitEvents()
 }
 
 // Redirector knows where other nodes are.
 type Redirector interface {
-	// Moved is the address of the node that leads a shard, as clients are told it. It is "" if this node leads or no
-	// node does; if stale is set and this node has a replica of the shard; and if the leader has no port for clients
-	// that came as this one did, by TLS or without.
+	// Moved is the address of the shard's leader in the form for clients. It is "" if this node leads or no node
+	// does; if stale is set and this node has a replica of the shard; and if the leader has no port of this client's
+	// kind, TLS or plain.
 	Moved(shard int, stale, secured bool) string
 }
 
@@ -131,13 +129,13 @@ type Greeter interface {
 	Role() string
 }
 
-// Memory is what clients ask of the node's memory.
+// Memory gives the state of the node's memory.
 type Memory interface {
 	// MemoryFull reports whether this node's memory is full and nothing can be evicted.
 	MemoryFull() bool
 }
 
-// Backend is all that clients need of the node.
+// Backend is everything that clients need from the node.
 type Backend struct {
 	Executor
 	Source
@@ -149,12 +147,13 @@ type Backend struct {
 	Feeds      Feeds
 	// Handlers are those of all commands that need no data.
 	Handlers Table
-	// Tracking knows which client caches what (CLIENT TRACKING).
+	// Tracking records which client caches which keys (CLIENT TRACKING).
 	Tracking *tracking.Table
-	// Incarnation is the node's, as other nodes know it. The callers of scripts are named by it; if it is 0 they are
-	// not named.
+	// Incarnation is the node's, as other nodes know it. Scripts' callers are identified by it. If it is 0 the
+	// callers are not identified.
 	Incarnation uint64
-	// Programs are this node's of a shard. It is nil if it has none.
+	// Programs are the programs of this node's replica of a shard, or nil if it has
+	// none.
 	Programs func(shard int) *command.Programs
 	// TargetTLS returns the TLS configuration for a connection to another server (MIGRATE) at a host. If TargetTLS is
 	// nil, or returns nil, that connection is plain.

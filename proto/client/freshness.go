@@ -13,12 +13,12 @@ import (
 	"lockstep/proto/resp"
 )
 
-// How much a READONLY connection's reads must see. LOCKSTEP STALENESS bounds
-// their age. LOCKSTEP TOKEN names, for each shard that a connection has used, a
-// log index that holds all it has seen and done; LOCKSTEP WAITFOR makes another
-// connection's reads see at least that. What this node's replica does not have
-// yet, the leader answers: a read never fails for being stale, and never waits
-// longer than an ordinary one.
+// How much a READONLY connection's reads must see. LOCKSTEP STALENESS bounds their
+// age. LOCKSTEP TOKEN returns, for each shard that a connection has used, a log
+// index that covers everything it has seen and done; LOCKSTEP WAITFOR makes another
+// connection's reads see at least that. If this node's replica is not that far yet,
+// the leader answers: a read never fails for being stale, and never waits longer
+// than an ordinary one.
 
 // freshnessHandlers are the subcommands of LOCKSTEP on freshness.
 var freshnessHandlers = group{
@@ -26,11 +26,11 @@ var freshnessHandlers = group{
 }
 
 const (
-	// waitForMs is how long LOCKSTEP WAITFOR waits if it is not told, waitForMaxMs
-	// the longest it may be told.
+	// waitForMs is the default of LOCKSTEP WAITFOR's timeout, waitForMaxMs the
+	// longest one.
 	waitForMs    = 1000
 	waitForMaxMs = 60_000
-	// stalenessMaxMs is the greatest bound that can be asked for.
+	// stalenessMaxMs is the greatest bound that can be set.
 	stalenessMaxMs = 24 * 3600 * 1000
 )
 
@@ -41,21 +41,22 @@ func (s *shardSet) add(shard int) { s[shard/64] |= 1 << (shard % 64) }
 
 func (s *shardSet) has(shard int) bool { return s[shard/64]&(1<<(shard%64)) != 0 }
 
-// freshness is what a connection's reads must see.
+// freshness is how much a connection's reads must see.
 type freshness struct {
 	owners slotOwners
 	// readonly is true if the connection said READONLY.
 	readonly bool
-	// fresh is how much reads of a READONLY connection must see; nil: anything.
+	// fresh is how much the reads of a READONLY connection must see; nil means that
+	// any state will do.
 	fresh *cluster.Freshness
-	// shards are those that the connection has used, for LOCKSTEP TOKEN.
+	// shards are the shards that the connection has used, for LOCKSTEP TOKEN.
 	shards shardSet
 }
 
 // slotOwners knows which shard owns a hash slot; an Executor does.
 type slotOwners interface{ ShardOfSlot(slot uint16) int }
 
-// used notes the shard of a call.
+// used records the shard of a call.
 func (f *freshness) used(call *cluster.Call) {
 	shard := call.Shard
 	if len(call.Slots) > 0 {
@@ -64,7 +65,7 @@ func (f *freshness) used(call *cluster.Call) {
 	f.shards.add(shard)
 }
 
-// refresh asks for another freshness from now on.
+// refresh changes the required freshness from now on.
 func (f *freshness) refresh(change func(*cluster.Freshness)) {
 	next := cluster.Freshness{Floors: map[int]uint64{}}
 	if f.fresh != nil {
@@ -75,17 +76,17 @@ func (f *freshness) refresh(change func(*cluster.Freshness)) {
 	f.fresh = &next
 }
 
-// mayBeStale lets a call run on this node's replica, if the connection said so. While it
-// watches keys it may not: WATCH sees what is true, and who computes a new value of an
-// older one would overwrite what came between.
+// mayBeStale lets a call run on this node's replica, if the connection said so. It may not while
+// the connection watches keys: WATCH must see the latest state, and a client that computes a new
+// value from an old one would overwrite the writes in between.
 func (c *Client) mayBeStale(call *cluster.Call) {
 	if call.ReadOnly && c.readonly && len(c.tx.watches) == 0 {
 		call.Stale, call.Fresh = true, c.fresh
 	}
 }
 
-// staleness is LOCKSTEP STALENESS milliseconds: no read of this connection sees
-// what is older; 0 takes the bound away.
+// staleness is LOCKSTEP STALENESS milliseconds: no read of this connection sees an
+// older state. 0 removes the bound.
 func staleness(c *Client, args [][]byte) {
 	ms, ok := parseInt(args[2])
 	if !ok || ms < 0 || ms > stalenessMaxMs {
@@ -117,7 +118,7 @@ func token(c *Client, _ [][]byte) {
 	c.out.BulkString(strings.Join(parts, ","))
 }
 
-// parseToken reads a token of a cluster with so many shards.
+// parseToken reads a token of a cluster with this many shards.
 func parseToken(text string, shards int) (map[int]uint64, bool) {
 	floors := map[int]uint64{}
 	if text == "" {
@@ -135,9 +136,9 @@ func parseToken(text string, shards int) (map[int]uint64, bool) {
 	return floors, true
 }
 
-// waitFor is LOCKSTEP WAITFOR token [milliseconds]: 1 if this node's replicas
-// have what the token names, 0 if they have not in that time. Either way no
-// later read of this connection is answered without it.
+// waitFor is LOCKSTEP WAITFOR token [milliseconds]. It answers 1 if this node's
+// replicas reach the token's indexes in that time, else 0. In both cases later
+// reads of this connection see at least that state.
 func waitFor(c *Client, args [][]byte) {
 	floors, ok := parseToken(string(args[2]), c.backend.Shards())
 	ms := int64(waitForMs)

@@ -5,12 +5,13 @@ import (
 	"time"
 )
 
-// idleEvery is how often clients are looked at that may be idle.
+// idleEvery is how often idle clients are looked for.
 const idleEvery = time.Second
 
-// CloseIdle closes clients that have been idle for as long as the settings of the
-// moment say, until ctx ends. A connection that comes to rest has a deadline of its
-// own; but a time that is set later must hold for those, too, that rest already.
+// CloseIdle closes clients that have been idle for as long as the current settings
+// say, until ctx ends. A connection that becomes idle has a deadline of its own,
+// but a timeout that is set later must also hold for connections that are already
+// idle.
 func CloseIdle(ctx context.Context, r *Registry, settings func() *Settings) {
 	tick := time.NewTicker(idleEvery)
 	defer tick.Stop()
@@ -21,14 +22,14 @@ func CloseIdle(ctx context.Context, r *Registry, settings func() *Settings) {
 			return
 		case <-tick.C:
 			most := time.Duration(settings().IdleTimeoutSec) * time.Second
-			// What the tick says is when it was due: the node may have stood still since.
+			// The tick's own time is when it was due, and the node may have been suspended since.
 			idle = r.closeIdle(time.Now(), most, idle)
 		}
 	}
 }
 
-// idleness is since when clients have been found at rest, and how many bytes had passed
-// by then.
+// idleness is since when clients have been found idle, and how many bytes they had transferred by
+// then.
 type idleness map[uint64]rest
 
 type rest struct {
@@ -36,8 +37,8 @@ type rest struct {
 	bytes int64
 }
 
-// closeIdle closes clients that rest since a time that is most ago, or longer; most 0:
-// none. before is what the last look returned.
+// closeIdle closes clients that have been idle for most or longer, or none if most is 0. before is
+// the previous result.
 func (r *Registry) closeIdle(now time.Time, most time.Duration, before idleness) idleness {
 	if most == 0 {
 		return nil

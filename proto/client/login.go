@@ -6,12 +6,13 @@ import (
 	"lockstep/proto/resp"
 )
 
-// login is the user that a client goes by. Its methods change it, and look at nothing else of the client.
+// login is the user of a client. Its methods use nothing else of the client.
 type login struct {
 	access Access
 	conn   *resp.Guard
 	shared *Connection
-	// users are those of the moment, user the client's own; authed: it has logged in, or did not have to.
+	// users are the current users, and user is the client's own. authed means that it has logged in, or did not have
+	// to.
 	users  *acl.Users
 	user   *acl.Account
 	authed bool
@@ -19,13 +20,14 @@ type login struct {
 
 const errNoPassword = "ERR AUTH <password> called without any password configured for the default user. Are you sure your configuration is correct?"
 
-// errDoubted are the texts for what is refused to every user (acl.Doubt).
+// errDoubted are the errors for commands that are refused to every user
+// (acl.Doubt).
 var errDoubted = [...]string{
 	acl.DoubtAdmin: "CLUSTERDOWN this node has not heard for too long whether the cluster's users still hold (acl-stale-admin-ms); until it does, it runs no command of @admin; the command was not executed",
 	acl.DoubtAll:   "CLUSTERDOWN this node has not heard for too long whether the cluster's users still hold (acl-stale-ms); until it does, it serves nobody; the command was not executed",
 }
 
-// refusedInDoubt says why a command is refused to every user. It returns "" if it is not.
+// refusedInDoubt says why a command is refused to every user, or "" if it is not.
 func (l *login) refusedInDoubt(spec *command.Spec) string {
 	if !l.users.Doubts(spec) {
 		return ""
@@ -33,7 +35,7 @@ func (l *login) refusedInDoubt(spec *command.Spec) string {
 	return errDoubted[l.users.Doubt()]
 }
 
-// become makes the client a user, logged in or not.
+// become makes the client this user, logged in or not.
 func (l *login) become(user *acl.Account, authed bool) {
 	l.goOnAs(user, authed)
 	l.shared.mu.Lock()
@@ -52,8 +54,7 @@ func (l *login) goOnAs(user *acl.Account, authed bool) {
 // begin makes the client the user of a fresh connection.
 func (l *login) begin() { l.become(l.users.Default(), l.users.Open()) }
 
-// renew takes over what has become of the users. It returns false if the client's own is
-// gone.
+// renew updates the users to the current ones. It returns false if the client's own is gone.
 func (l *login) renew() bool {
 	now := l.access.Users()
 	if now == l.users {
@@ -85,7 +86,7 @@ func (l *login) credentials(args [][]byte) (user, pass, refusal string) {
 	return "", "", command.ErrSyntax
 }
 
-// userBehind is the user that the client is after a command of a transaction, if it was another user before it.
+// userBehind is the client's user after a command of a transaction, given the user before it.
 func (l *login) userBehind(user *acl.Account, q *queued) *acl.Account {
 	name, pass, refusal := "", "", ""
 	switch {

@@ -15,23 +15,23 @@ import (
 	"lockstep/proto/resp"
 )
 
-// MIGRATE hands keys over to another server. Redis stands still meanwhile; here
-// others go on. So each key's dump comes with the version that it is of, the
-// target is sent it, and the key is deleted by a transaction that watches for that
-// version: what was written after the dump stays, and the answer says so. A key
-// whose fate at the target is not known is not deleted.
+// MIGRATE hands keys over to another server. Redis stops all other commands
+// meanwhile; here they go on. So each key's dump comes with its version, the target
+// is sent the dump, and the key is deleted by a transaction that watches that
+// version. A key that was written after the dump stays, and the reply says so. A
+// key is not deleted if it is not known whether the target has it.
 //
-// The keys go in runs, one after the other, and no more than one run is in memory.
-// Its client's goroutine waits for all of it, which serves no one else.
+// The keys are sent in runs, one after the other, and at most one run is in memory.
+// The client's own goroutine waits for all of it and serves no other client.
 
 const (
-	// migrationsMax is how many MIGRATEs of a node may be under way.
+	// migrationsMax is how many MIGRATEs may be under way on a node.
 	migrationsMax = 8
-	// migrateRunKeys is how many keys a run has. Of large ones it has fewer: beyond
-	// some size of replies a shard leaves reads for later (cluster.Call.Answered).
+	// migrateRunKeys is how many keys a run has. It has fewer if they are large:
+	// beyond some size of replies a shard leaves reads for later
+	// (cluster.Call.Answered).
 	migrateRunKeys = 64
-	// migrateTimeout is the timeout that stands for none, migrateTimeoutMax the
-	// longest.
+	// migrateTimeout is the timeout used for 0, migrateTimeoutMax the longest one.
 	migrateTimeout    = time.Second
 	migrateTimeoutMax = time.Hour
 )
@@ -40,10 +40,10 @@ const errMigrateKey = "ERR When using MIGRATE KEYS option, the key argument must
 
 var migrateSpec = commands.Get("migrate")
 
-// migrations are the places of MIGRATEs under way on a node.
+// migrations are the slots for MIGRATEs under way on a node.
 type migrations chan struct{}
 
-// enter takes a place. It returns false if there was none in time.
+// enter takes a slot. It returns false if none became free in time.
 func (m migrations) enter(ctx context.Context, patience time.Duration) bool {
 	select {
 	case m <- struct{}{}:
@@ -66,26 +66,26 @@ func (m migrations) leave() { <-m }
 // migration is one MIGRATE.
 type migration struct {
 	c *Client
-	// ctx ends when the client goes away, or the node.
+	// ctx ends when the client disconnects or the node stops.
 	ctx           context.Context
 	host, port    string
 	db            int64
 	timeout       time.Duration
 	copy, replace bool
-	// auth is the AUTH that the target is sent, or nil if there is none.
+	// auth is the AUTH command for the target, or nil if there is none.
 	auth [][]byte
 	keys [][]byte
 
 	// target is nil until there is something to send.
 	target *target
-	// found is how many keys there were, moved how many the target has taken and, but
-	// for COPY, are gone here, changed how many have changed here since.
+	// found is how many keys there were. moved is how many the target has taken and, without COPY,
+	// are deleted here. changed is how many have changed here since.
 	found, moved, changed int
-	// refusal is the first error that the target answered RESTORE with.
+	// refusal is the target's first error reply to RESTORE.
 	refusal string
 }
 
-// parcel is a key on its way.
+// parcel is a key that is being handed over.
 type parcel struct {
 	key, dump []byte
 	watch     fsm.Watch
@@ -115,7 +115,7 @@ func migrate(c *Client, args [][]byte) {
 	c.out.OK()
 }
 
-// parse reads the arguments; refusal is the error where it could not.
+// parse reads the arguments. refusal is the error's text, or "".
 func (m *migration) parse(args [][]byte) (refusal string) {
 	m.host, m.port, m.keys = string(args[1]), string(args[2]), args[3:4]
 	for i := 6; i < len(args); i++ {
@@ -152,8 +152,8 @@ func (m *migration) parse(args [][]byte) (refusal string) {
 	return ""
 }
 
-// whileConnected runs the migration as long as the client is connected and the node runs.
-// It returns the text of the error for the client, or "" if all went well.
+// whileConnected runs the migration as long as the client is connected and the node runs. It
+// returns the text of the error for the client, or "" if all went well.
 func (m *migration) whileConnected() (problem string) {
 	c := m.c
 	ctx, cancel := context.WithCancel(c.ctx)
@@ -195,7 +195,7 @@ func (m *migration) whileConnected() (problem string) {
 	return ""
 }
 
-// run hands the next keys over.
+// run hands over the next run of keys.
 func (m *migration) run() (problem string) {
 	parcels, problem := m.pack()
 	if problem != "" || len(parcels) == 0 {
@@ -211,15 +211,15 @@ func (m *migration) run() (problem string) {
 		m.moved += len(taken)
 		return problem
 	}
-	// Also where the connection broke: what the target has said that it took is
-	// there.
+	// This is done even if the connection broke: the target has the keys that it
+	// confirmed.
 	if left := m.remove(taken); left != "" {
 		return left
 	}
 	return problem
 }
 
-// pack reads keys, and takes those off the list that it has looked for.
+// pack reads keys, and removes those that it has read from the list.
 func (m *migration) pack() (parcels []parcel, problem string) {
 	n := min(len(m.keys), migrateRunKeys)
 	calls := make([]*cluster.Call, n)
@@ -247,8 +247,8 @@ func (m *migration) pack() (parcels []parcel, problem string) {
 	return parcels, ""
 }
 
-// opened reads the answer of lockstep.dump. It returns false if there is no such key, or
-// it is no answer of that kind.
+// opened reads the reply to lockstep.dump. It returns false if there is no such key, or if the
+// reply is invalid.
 func opened(r []byte) (p parcel, there bool) {
 	rest, ok := bytes.CutPrefix(r, []byte("*4\r\n"))
 	if !ok {
@@ -264,7 +264,7 @@ func opened(r []byte) (p parcel, there bool) {
 	return p, true
 }
 
-// soFar is an error that ends a migration; where keys are gone already, it must not
+// soFar is an error that ends a migration. If keys are deleted already, it must not
 // say that nothing has run.
 func (m *migration) soFar(failure []byte) string {
 	text := string(bytes.TrimSpace(failure[1:]))
@@ -274,8 +274,8 @@ func (m *migration) soFar(failure []byte) string {
 	return fmt.Sprintf("INDETERMINATE the target has taken %d keys, others are still here: %s", m.moved, text)
 }
 
-// open connects to the target, logs in and chooses the database. That is answered
-// before any key is sent: one must not come into another database.
+// open connects to the target, logs in and selects the database. The replies are
+// read before any key is sent, so that no key is written to the wrong database.
 func (m *migration) open() (problem string) {
 	t, problem := dialTarget(m.ctx, m.host, m.port, m.timeout, m.c.backend.targetTLS)
 	if problem != "" {
@@ -291,7 +291,7 @@ func (m *migration) open() (problem string) {
 	return t.ask([]byte("SELECT"), strconv.AppendInt(nil, m.db, 10))
 }
 
-// deliver sends parcels and returns those that the target has taken.
+// deliver sends parcels, and returns those that the target has taken.
 func (m *migration) deliver(parcels []parcel) (taken []parcel, problem string) {
 	t := m.target
 	for i := range parcels {
@@ -320,8 +320,9 @@ func (m *migration) deliver(parcels []parcel) (taken []parcel, problem string) {
 	return taken, ""
 }
 
-// remove deletes keys that the target has taken, as long as they are what it took.
-// It goes on when the client has gone. problem says of which that is not known.
+// remove deletes keys that the target has taken, if they have not changed since. It
+// goes on if the client disconnects. problem names the keys of which the outcome is
+// not known.
 func (m *migration) remove(taken []parcel) (problem string) {
 	calls := make([]*cluster.Call, 0, len(taken))
 	named := make(map[string]bool, len(taken))

@@ -12,15 +12,15 @@ import (
 	"lockstep/engine/command"
 )
 
-// monitors are the clients that see what others run (MONITOR). Without any, a
-// command costs one look at a pointer that is nil.
+// monitors are the clients that see other clients' commands (MONITOR). Without
+// monitors a command costs one check of a nil pointer.
 type monitors struct {
-	// all is replaced as a whole. It is nil if nobody monitors.
+	// all is replaced as a whole. It is nil if no client monitors.
 	all atomic.Pointer[[]*pushes]
-	mu  sync.Mutex
+	mu  sync.Mutex // held while all is replaced
 }
 
-// add makes a client see commands.
+// add makes a client a monitor.
 func (m *monitors) add(p *pushes) {
 	p.monitor(true)
 	m.mu.Lock()
@@ -33,7 +33,7 @@ func (m *monitors) add(p *pushes) {
 	m.all.Store(&next)
 }
 
-// remove ends that, also for goroutines that are about to show something.
+// remove ends monitoring, also for goroutines that are about to show a command.
 func (m *monitors) remove(p *pushes) {
 	p.monitor(false)
 	m.mu.Lock()
@@ -50,11 +50,10 @@ func (m *monitors) remove(p *pushes) {
 	m.all.Store(&next)
 }
 
-// watched reports whether somebody monitors.
+// watched reports whether any client monitors.
 func (m *monitors) watched() bool { return m.all.Load() != nil }
 
-// monitor is MONITOR. A client that monitors already gets no answer, as in
-// Redis.
+// monitor is MONITOR. A client that already monitors gets no reply, as in Redis.
 func monitor(c *Client, _ [][]byte) {
 	if c.tx.runs {
 		c.out.Error(errMonitorInMulti)
@@ -78,16 +77,17 @@ func (c *Client) unmonitor() {
 }
 
 const (
-	// errMonitorInMulti is the answer to MONITOR in a transaction.
+	// errMonitorInMulti is the reply to MONITOR in a transaction.
 	errMonitorInMulti = "ERR MONITOR isn't allowed for DENY BLOCKING client"
-	// errShardSubscribeInMulti is that to SSUBSCRIBE, though SUBSCRIBE may be there.
+	// errShardSubscribeInMulti is the reply to SSUBSCRIBE in a transaction, where SUBSCRIBE is
+	// allowed.
 	errShardSubscribeInMulti = "ERR SSUBSCRIBE isn't allowed for a DENY BLOCKING client"
-	// errMonitoring is the answer to commands on data of a client that monitors;
-	// to Redis it is a kind of replica.
+	// errMonitoring is the reply to data commands of a monitoring client, which
+	// Redis treats as a kind of replica.
 	errMonitoring = "ERR Replica can't interact with the keyspace"
 )
 
-// seen shows a command that runs to the clients that monitor.
+// seen shows a command to the monitoring clients when it runs.
 func (c *Client) seen(spec *command.Spec, args [][]byte, db int) {
 	if all := c.registry.monitors.all.Load(); all != nil {
 		c.show(*all, spec, args, db)
@@ -105,8 +105,8 @@ func hidden(spec *command.Spec) bool {
 	return spec.Flags&(command.SkipMonitor|command.Admin) != 0 && !spec.RunsProgram()
 }
 
-// showLine sends clients a line at once, or after their batches at hand. A client
-// that does not read the lines is cut off at the output limit.
+// showLine sends a line to clients at once, or after their current batches. A
+// client that does not read the lines is cut off at the output limit.
 func showLine(all []*pushes, l line) {
 	for _, p := range all {
 		p.mu.Lock()
@@ -133,7 +133,8 @@ func (c *Client) seenTransaction(tx *transaction, ran bool) {
 	c.show(*all, execSpec, [][]byte{tx.word[:]}, db)
 }
 
-// monitorLine is Redis's: when, where, who, and the quoted arguments.
+// monitorLine is a line in Redis's format: time, database, client address, and the
+// quoted arguments.
 func monitorLine(now time.Time, db int, addr string, spec *command.Spec, args [][]byte) []byte {
 	b := make([]byte, 0, 128)
 	b = fmt.Appendf(b, "+%d.%06d [%d %s]", now.Unix(), now.Nanosecond()/1000, db, addr)
@@ -141,7 +142,7 @@ func monitorLine(now time.Time, db int, addr string, spec *command.Spec, args []
 	for i, a := range args {
 		b = append(b, ' ')
 		if len(hidden) > 0 && hidden[0] == i {
-			// Of many each is looked at once.
+			// The positions are in order, so each is compared once.
 			hidden = hidden[1:]
 			b = append(b, `"(redacted)"`...)
 			continue
@@ -172,7 +173,7 @@ func appendQuoted(b, arg []byte) []byte {
 	return append(b, '"')
 }
 
-// secrets tells which arguments of a command say a password, by their place, in order.
+// secrets returns the positions of the arguments that hold a password, in order.
 func secrets(spec *command.Spec, args [][]byte) []int {
 	if spec.Secrets == nil {
 		return nil

@@ -6,8 +6,8 @@ import (
 	"lockstep/proto/acl"
 )
 
-// A notice tells the node to which a script's caller is connected what the script did
-// on another one. Its first byte says what:
+// A notice reports to the node of a script's caller what the script did on another node. Its first
+// byte is the kind:
 //
 //	noticeLine     a line of MONITOR
 //	noticeRefusal  client uv, then reason, object, user and client-info, each behind
@@ -27,8 +27,8 @@ func refusalNotice(client uint64, e *acl.Entry) []byte {
 	return b
 }
 
-// Hear takes another node's notice. What it does not know it leaves alone. The caller
-// must not change the notice afterwards.
+// Hear handles a notice of another node. It ignores unknown kinds. The caller must not change the
+// notice afterwards.
 func (w *ScriptWitness) Hear(notice []byte) {
 	if len(notice) == 0 {
 		return

@@ -8,24 +8,23 @@ import (
 	"lockstep/engine/command"
 )
 
-// pause holds this node's clients back (CLIENT PAUSE). A client that is held
-// has its earlier commands answered, and waits with the one at hand. Without a
-// pause a command costs one look at a pointer that is nil.
+// pause holds back this node's clients (CLIENT PAUSE). A client that is held back
+// has its earlier commands answered, and waits with the current one. Without a
+// pause a command costs one check of a nil pointer.
 type pause struct{ now atomic.Pointer[pauseState] }
 
-// pauseState never changes; over is closed when another one, or none, takes its
-// place.
+// pauseState never changes. over is closed when another state, or nil, replaces it.
 type pauseState struct {
 	until      time.Time
 	writesOnly bool
 	over       chan struct{}
 }
 
-// pauseMax bounds a pause: a client may ask for any number of milliseconds.
+// pauseMax bounds a pause, because a client may ask for any number of milliseconds.
 const pauseMax = 100 * 365 * 24 * time.Hour
 
-// begin pauses clients. Of a pause under way and this one the later end holds
-// and the stricter mode.
+// begin pauses clients. If a pause is under way, the later end and the stricter
+// mode of the two apply.
 func (p *pause) begin(d time.Duration, writesOnly bool) {
 	for {
 		old := p.now.Load()
@@ -61,7 +60,7 @@ func (p *pause) replace(old, next *pauseState) bool {
 	return true
 }
 
-// holds is the pause that holds a command of a client back now, or nil if there is none.
+// holds is the pause that currently holds back a client's command, or nil if there is none.
 func (p *pause) holds(c *Client, spec *command.Spec, args [][]byte) *pauseState {
 	s := p.now.Load()
 	if s == nil {
@@ -80,8 +79,8 @@ func (p *pause) holds(c *Client, spec *command.Spec, args [][]byte) *pauseState 
 	return s
 }
 
-// mayWrite reports whether a command may change something, EXEC by what is queued. A
-// script or function does unless it says otherwise.
+// mayWrite reports whether a command may write. For EXEC this depends on the queued commands. A
+// script or function counts as a write unless it is declared read-only.
 func (c *Client) mayWrite(spec *command.Spec, args [][]byte) bool {
 	switch {
 	case spec.Has(command.RunsQueue):
@@ -92,10 +91,10 @@ func (c *Client) mayWrite(spec *command.Spec, args [][]byte) bool {
 	return spec.Flags&(command.Write|command.MayReplicate) != 0
 }
 
-// pass waits until no pause holds the command. It returns false if the connection has
-// ended meanwhile, or the command may not run any more, and that has been answered.
+// pass waits until no pause holds back the command. It returns false if the connection has ended
+// meanwhile, or if the command may not run any more; the error has then been sent.
 func (c *Client) pass(spec *command.Spec, args [][]byte) bool {
-	// A batch that Begin has begun was there before a pause that it does not know of.
+	// A batch that Begin has started counts as older than a pause that Begin did not see.
 	if c.noWait || c.registry.pause.now.Load() == nil || c.registry.pause.holds(c, spec, args) == nil {
 		return true
 	}
@@ -113,7 +112,7 @@ func (c *Client) pass(spec *command.Spec, args [][]byte) bool {
 		defer c.pushes.hold()
 	}
 	if c.shared.killed.Load() {
-		// The goroutine that sent it away did not know that it waits.
+		// The goroutine that killed the client did not know that it waits.
 		c.closing, c.silent = true, true
 		return false
 	}
@@ -138,8 +137,8 @@ func (c *Client) pass(spec *command.Spec, args [][]byte) bool {
 	}
 }
 
-// mayStill judges a command that was held back once more, as Redis does: the rules
-// may have changed.
+// mayStill checks a command that was held back again, as Redis does, because the
+// rules may have changed.
 func (c *Client) mayStill(spec *command.Spec, args [][]byte) bool {
 	if !c.renew() {
 		c.closing = true
@@ -152,7 +151,7 @@ func (c *Client) mayStill(spec *command.Spec, args [][]byte) bool {
 	return refusal == ""
 }
 
-// setHeld notes that the client is held back; it counts as blocked.
+// setHeld records whether the client is held back. It then counts as blocked.
 func (c *Client) setHeld(yes bool) {
 	c.shared.mu.Lock()
 	c.shared.held, c.shared.last = yes, c.last

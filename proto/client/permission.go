@@ -9,19 +9,20 @@ import (
 	"lockstep/proto/pubsub"
 )
 
-// Access is behind AUTH and ACL.
+// Access serves AUTH and ACL.
 type Access interface {
-	// Users are those of the moment.
+	// Users are the current users.
 	Users() *acl.Users
 	// ChangeUsers changes the users of the cluster, all of the change or none. work
-	// is called with the users of the moment, again if somebody came between. When
-	// ChangeUsers returns, Users has the change. The error's text is the reply.
+	// is called with the current users, and again if another change came in
+	// between. When ChangeUsers returns, Users has the change. The error's text is
+	// the reply.
 	ChangeUsers(work func(*acl.Users) (acl.Change, error)) error
 }
 
 const (
 	errNoAuth = "NOAUTH Authentication required."
-	// reasonAuth is what ACL LOG calls a failed login.
+	// reasonAuth is the reason of a failed login in ACL LOG.
 	reasonAuth = "auth"
 )
 
@@ -31,7 +32,8 @@ var errDenied = [...]string{
 	command.DeniedChannel: "NOPERM this user has no permissions to access one of the channels used as arguments",
 }
 
-// errDeniedAtExec are the reasons for which a command that was queued is not run.
+// errDeniedAtExec are the replies for queued commands that the user may no longer
+// run.
 var errDeniedAtExec = [...]string{
 	command.DeniedCommand: "no permission to execute the command or subcommand",
 	command.DeniedKey:     "no permission to touch the specified keys",
@@ -49,7 +51,7 @@ func (c *Client) logIn(verb []byte, name, password string) bool {
 	return true
 }
 
-// denial is why the user may not run a command, "" if it may.
+// denial says why the user may not run a command, or "" if it may.
 func (c *Client) denial(spec *command.Spec, args [][]byte) string {
 	if c.user.MayAll() {
 		return ""
@@ -74,7 +76,7 @@ func (c *Client) logDenial(user *acl.Account, d command.Denial, args [][]byte) {
 	c.logRefusal(reason, string(args[d.Arg]), user.Name)
 }
 
-// denialAtExec is denial for a command that was queued, and is run as a user.
+// denialAtExec is denial for a queued command that is run as user.
 func (c *Client) denialAtExec(user *acl.Account, q *queued) string {
 	if text := c.refusedInDoubt(q.spec); text != "" {
 		return text
@@ -106,8 +108,8 @@ func (c *Client) logRefusal(reason, object, user string) {
 	c.stats.ACLLog.Add(acl.Entry{Reason: reason, Context: context, Object: object, User: user, Client: c.shared.Line(now), At: now}, c.settings.ACLLogLen)
 }
 
-// carry puts the rules of the user that a command is run as into a txn, if it must
-// know them, and the client that is told what a script does.
+// carry puts the rules of the user who runs a command into a txn, if the command
+// needs them, and the client to which the script's actions are reported.
 func (c *Client) carry(t *fsm.Txn, user *acl.Account, spec *command.Spec) {
 	if spec.NeedsUser() {
 		t.User = user.Carried
@@ -117,8 +119,8 @@ func (c *Client) carry(t *fsm.Txn, user *acl.Account, spec *command.Spec) {
 	}
 }
 
-// caller is this client as who its scripts run for, if there may be something to
-// tell: a command that its user may not run, or one that those who monitor are to see.
+// caller is this client as the caller of its scripts, if there may be something to report: a
+// command that its user may not run, or a command for monitoring clients.
 func (c *Client) caller(user *acl.Account) command.Caller {
 	watched := c.registry.monitors.watched()
 	if user.Carried == nil && !watched || c.backend.Incarnation == 0 {
@@ -129,9 +131,9 @@ func (c *Client) caller(user *acl.Account) command.Caller {
 	return command.Caller{Node: c.backend.Incarnation, Client: c.shared.id, Watched: watched}
 }
 
-// Rejudge cuts off the clients whose user is gone or in doubt, and those that listen to
-// what their user may not hear any more. A client that waits for something that its user
-// may not do any more waits no longer.
+// Rejudge cuts off the clients whose user is gone or in doubt, and those with subscriptions that
+// their user may no longer have. It ends the wait of a blocked client whose user may no longer run
+// the command.
 func (r *Registry) Rejudge(now *acl.Users) {
 	for _, c := range r.Connections() {
 		if c.rejudge(now) {
@@ -140,7 +142,7 @@ func (r *Registry) Rejudge(now *acl.Users) {
 	}
 }
 
-// allowed reports whether a user may hear all of the subscriptions.
+// allowed reports whether a user may have all of the subscriptions.
 func (s *subscriptions) allowed(user *acl.Account) bool {
 	for kind, names := range s {
 		for name := range names {

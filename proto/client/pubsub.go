@@ -40,8 +40,8 @@ func (s *subscriptions) total() int { return len(s[0]) + len(s[1]) + len(s[2]) }
 // verbs are the first words of the replies, by kind.
 var verbs = [3][2]string{{"subscribe", "unsubscribe"}, {"psubscribe", "punsubscribe"}, {"ssubscribe", "sunsubscribe"}}
 
-// confirm answers for one name of (UN)SUBSCRIBE. The count is that of channels
-// and patterns, or that of shard channels.
+// confirm answers for one name of (UN)SUBSCRIBE. The count is the number of
+// channels and patterns, or the number of shard channels.
 func (c *Client) confirm(verb string, kind pubsub.Kind, name []byte) {
 	c.out.Push(3)
 	c.out.BulkString(verb)
@@ -75,7 +75,7 @@ func (c *Client) subscribe(kind pubsub.Kind, names [][]byte) {
 	}
 	c.pushes.listen(c.shared.subs.total() > 0)
 	if c.users != c.backend.Users() && !(c.renew() && (c.user.MayAll() || c.shared.subs.allowed(c.user))) {
-		// Rejudge may have looked before the subscriptions were there.
+		// Rejudge may have run before the subscriptions were there.
 		c.closing = true
 	}
 	if watched {
@@ -91,8 +91,8 @@ func shardSubscribe(c *Client, args [][]byte) {
 	c.subscribe(pubsub.Shard, args[1:])
 }
 
-// takes reports whether a client whose names have had bytes may have these subscriptions,
-// too.
+// takes reports whether these subscriptions fit within the bounds. had is the length of the names
+// that the client already has.
 func (s *subscriptions) takes(kind pubsub.Kind, names [][]byte, had int) bool {
 	bytes := had
 	for _, name := range names {
@@ -133,8 +133,8 @@ func (c *Client) unsubscribe(kind pubsub.Kind, names [][]byte) {
 		}
 	}
 	if !c.tx.runs {
-		// What came before stands before: behind the last confirmation a client of RESP2
-		// takes everything for a reply.
+		// Earlier messages are written before the confirmations: after the last confirmation a
+		// RESP2 client takes everything for a reply.
 		c.out.Raw(c.pushes.claim())
 	}
 	for _, name := range names {
@@ -143,12 +143,12 @@ func (c *Client) unsubscribe(kind pubsub.Kind, names [][]byte) {
 	}
 	c.pushes.listen(c.shared.subs.total() > 0)
 	if c.tx.runs && c.proto == reply.RESP2 && c.shared.subs.total() == 0 && !c.monitoring {
-		// There is no place for a message within the replies of a transaction.
+		// A message cannot be sent within the replies of a transaction.
 		c.pushes.forget()
 	}
 }
 
-// unsubscribeAll gives up all subscriptions without a word.
+// unsubscribeAll removes all subscriptions without sending replies.
 func (c *Client) unsubscribeAll() {
 	for kind := range c.shared.subs {
 		for name := range c.shared.subs[kind] {
@@ -161,8 +161,8 @@ func (c *Client) unsubscribeAll() {
 	c.pushes.listen(false)
 }
 
-// listeningOnly reports whether the client speaks RESP2 and listens: then nearly nothing
-// else is allowed, for messages could not be told from replies.
+// listeningOnly reports whether the client speaks RESP2 and has subscriptions. Nearly every other
+// command is then refused, because messages could not be told from replies.
 func (c *Client) listeningOnly() bool { return c.proto == reply.RESP2 && c.shared.subs.total() > 0 }
 
 func errListening(s *command.Spec) string {
@@ -177,16 +177,16 @@ func (c *Client) send(args [][]byte) (receivers func() int) {
 	return c.backend.Channels.Publish(kind, args[1], args[2], &c.later)
 }
 
-// publish is PUBLISH in a transaction; elsewhere see gatherPublish.
+// publish is PUBLISH in a transaction; outside of one it is gatherPublish.
 func publish(c *Client, args [][]byte) {
 	receivers := c.send(args)
 	c.later.Kick()
 	c.out.Int(int64(receivers()))
 }
 
-// gatherPublish sends a message after the data commands before it have run, and
-// waits for the number of receivers with the calls of the batch: a pipeline of
-// messages costs one round trip.
+// gatherPublish sends a message after the data commands before it have run. The
+// number of receivers is awaited together with the calls of the batch, so a
+// pipeline of messages costs one round trip.
 func (c *Client) gatherPublish(spec *command.Spec, args [][]byte) {
 	if c.calls.data {
 		c.settle()
@@ -197,7 +197,7 @@ func (c *Client) gatherPublish(spec *command.Spec, args [][]byte) {
 	s.receivers = c.send(args)
 }
 
-// countReceivers answers the messages among the calls.
+// countReceivers fills in the replies to the messages among the calls.
 func (b *calls) countReceivers() {
 	for i := range b.all {
 		if s := &b.all[i]; s.receivers != nil {

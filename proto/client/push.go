@@ -9,38 +9,37 @@ import (
 	"lockstep/proto/tracking"
 )
 
-// pushes are the messages that reach a client outside the order of its
-// requests: of channels it listens on, and invalidations. They are written
-// between replies. While a batch is answered they wait (they are held), so that
-// a confirmation of SUBSCRIBE stands before the first message, and a value before
-// the news that it has changed.
+// pushes are the messages that reach a client outside the order of its requests:
+// messages of its channels, and invalidations. They are written between replies.
+// While a batch is answered they wait (they are held), so that the confirmation of
+// SUBSCRIBE comes before the first message, and a value before its invalidation.
 type pushes struct {
 	conn     *resp.Guard
 	registry *Registry
-	mu       sync.Mutex
+	mu       sync.Mutex // guards what follows
 	// proto is the protocol the client speaks, listens that it has subscribed to
 	// something, monitors that it sees what others run.
 	proto    int
 	listens  bool
 	monitors bool
 	held     bool
-	// waiting are the messages that came while held, of waitingBytes. They become
-	// bytes when they are sent, for the protocol may be another one then.
+	// waiting are the messages that came while held, of waitingBytes. They are
+	// encoded when they are sent, because the protocol may have changed by then.
 	waiting      []message
 	waitingBytes int
 	// redirect is the client that gets the invalidations, or 0 if this client
 	// does. broken is true if that client is gone.
 	redirect uint64
 	broken   bool
-	// redirected are invalidations that wait for another client, of about
-	// redirectedBytes.
+	// redirected are invalidations that wait to be passed to another client, of
+	// about redirectedBytes.
 	redirected      []redirected
 	redirectedBytes int
 }
 
-// message is what a client is sent outside the order of its requests.
+// message is sent to a client outside the order of its requests.
 type message interface {
-	// Bytes is the message as clients of a protocol get it.
+	// Bytes is the message in this protocol version.
 	Bytes(proto int) []byte
 }
 
@@ -58,8 +57,8 @@ type invalidation struct {
 	forwarded bool
 }
 
-// redirectBroken is the message that the client which was to get the invalidations is gone;
-// RESP2 has no word for it.
+// redirectBroken is the message that the client which was to get the invalidations is gone. RESP2
+// has no such message.
 type redirectBroken []byte
 
 // Bytes implements message.
@@ -76,11 +75,11 @@ type redirected struct {
 	m  *tracking.Message
 }
 
-// pushesHeldMax bounds what waits while a batch is answered; a client that
-// reaches it is cut off, as it is when it does not read.
+// pushesHeldMax bounds the messages that wait while a batch is answered. A client
+// that reaches it is cut off, like one that does not read.
 const pushesHeldMax = 32 << 20
 
-// messageOverhead is what a message that waits takes beside its bytes.
+// messageOverhead is the memory of a waiting message beside its bytes.
 const messageOverhead = 32
 
 // Push implements pubsub.Subscriber.
@@ -100,12 +99,13 @@ func (p *pushes) sendLocked(m message) {
 	}
 }
 
-// leaveLocked leaves a message to be sent; kick: somebody is to see to it.
+// leaveLocked queues a message. kick reports whether Kick must be called.
 func (p *pushes) leaveLocked(m message) (kick bool) {
 	b := p.bytesLocked(m)
 	if !p.held {
 		if len(b) > 0 {
-			// An error ends the connection; its own goroutine notices.
+			// An error ends the connection; the client's own goroutine notices
+			// that.
 			kick, _ = p.conn.WriteLater(b)
 		}
 		return kick
@@ -118,7 +118,8 @@ func (p *pushes) leaveLocked(m message) (kick bool) {
 	return false
 }
 
-// bytesLocked is a message as the client takes it now; empty: it does not.
+// bytesLocked is a message in the client's current protocol version, or empty if
+// the client must not get it.
 func (p *pushes) bytesLocked(m message) []byte {
 	if i, ok := m.(invalidation); ok && p.proto != reply.RESP3 && !(i.forwarded && p.listens) {
 		return nil
@@ -126,8 +127,8 @@ func (p *pushes) bytesLocked(m message) []byte {
 	return m.Bytes(p.proto)
 }
 
-// Invalidate implements tracking.Listener. What goes to another client waits,
-// too, until this one has its replies.
+// Invalidate implements tracking.Listener. An invalidation for another client also
+// waits until this client has its replies.
 func (p *pushes) Invalidate(m *tracking.Message) {
 	p.mu.Lock()
 	to := p.redirect
@@ -148,8 +149,8 @@ func (p *pushes) Invalidate(m *tracking.Message) {
 	p.mu.Unlock()
 }
 
-// pass hands an invalidation to another client. If that is gone, this one is
-// told.
+// pass hands an invalidation to another client. If that client is gone, this one is
+// sent a message.
 func (p *pushes) pass(to uint64, m *tracking.Message) {
 	if other := p.registry.Find(to); other != nil {
 		other.pushes.take(m)
@@ -170,7 +171,7 @@ func (p *pushes) pass(to uint64, m *tracking.Message) {
 	}
 }
 
-// take sends an invalidation that another client was to get.
+// take sends an invalidation that was redirected to this client.
 func (p *pushes) take(m *tracking.Message) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -184,7 +185,7 @@ func (p *pushes) hold() {
 	p.mu.Unlock()
 }
 
-// claim returns what waits, which the caller writes among the replies.
+// claim returns the waiting messages, which the caller writes among the replies.
 func (p *pushes) claim() []byte {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -200,7 +201,7 @@ func (p *pushes) claimLocked() []byte {
 	return all
 }
 
-// release writes what waited, and lets further ones through.
+// release writes the waiting messages, and lets further ones through.
 func (p *pushes) release() {
 	p.mu.Lock()
 	p.held = false
@@ -215,35 +216,35 @@ func (p *pushes) release() {
 	}
 }
 
-// bytes is what waits here for the batch at hand to be answered.
+// bytes is the size of the messages that wait for the current batch to be answered.
 func (p *pushes) bytes() int64 {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return int64(p.waitingBytes + p.redirectedBytes)
 }
 
-// forget takes back what waits.
+// forget drops the waiting messages.
 func (p *pushes) forget() {
 	p.mu.Lock()
 	p.waiting, p.waitingBytes = nil, 0
 	p.mu.Unlock()
 }
 
-// speak notes the protocol.
+// speak sets the protocol version.
 func (p *pushes) speak(proto int) {
 	p.mu.Lock()
 	p.proto = proto
 	p.mu.Unlock()
 }
 
-// listen notes whether the client listens to anything.
+// listen sets whether the client has subscriptions.
 func (p *pushes) listen(yes bool) {
 	p.mu.Lock()
 	p.listens = yes
 	p.mu.Unlock()
 }
 
-// monitor notes whether the client monitors.
+// monitor sets whether the client monitors.
 func (p *pushes) monitor(yes bool) {
 	p.mu.Lock()
 	p.monitors = yes

@@ -7,10 +7,10 @@ import (
 	"sync/atomic"
 )
 
-// Registry knows the open connections of the node.
+// Registry holds the open connections of the node.
 type Registry struct {
 	nextID atomic.Uint64
-	mu     sync.Mutex
+	mu     sync.Mutex // guards all
 	all    map[uint64]*Connection
 
 	monitors   monitors
@@ -43,12 +43,12 @@ func (r *Registry) Len() int {
 	return len(r.all)
 }
 
-// Buffers are what the connections hold in memory.
+// Buffers is the memory that the connections hold.
 type Buffers struct {
-	// QueryMax and WaitingMax are the largest buffer of requests and of replies,
-	// Bytes all together.
+	// QueryMax and WaitingMax are the largest buffer of requests and the largest of
+	// replies, Bytes the total of all.
 	QueryMax, WaitingMax, Bytes int64
-	// Listening is the number of clients with subscriptions, Watching that of
+	// Listening is the number of clients with subscriptions, Watching the number of
 	// clients that watch keys.
 	Listening, Watching int
 }
@@ -84,10 +84,10 @@ func (r *Registry) each() []*Connection {
 	return all
 }
 
-// Total is the number of connections there have been.
+// Total is the number of connections there have ever been.
 func (r *Registry) Total() uint64 { return r.nextID.Load() }
 
-// Find returns the client with an id, nil if there is none.
+// Find returns the client with an id, or nil if there is none.
 func (r *Registry) Find(id uint64) *Connection {
 	r.mu.Lock()
 	defer r.mu.Unlock()

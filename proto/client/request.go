@@ -10,7 +10,7 @@ import (
 	"lockstep/proto/resp"
 )
 
-// Request is what a handler of another package reaches of the client whose command it answers. It is good until the
+// Request gives a handler of another package access to the client whose command it answers. It is valid until the
 // handler returns.
 type Request struct {
 	// Out takes the reply.
@@ -22,38 +22,38 @@ type Request struct {
 	c *Client
 }
 
-// Settings are those of the batch at hand.
+// Settings are those of the current batch.
 func (r *Request) Settings() *Settings { return r.c.settings }
 
 // Context ends when the server closes.
 func (r *Request) Context() context.Context { return r.c.ctx }
 
-// Secured reports whether the client came by TLS.
+// Secured reports whether the client connected over TLS.
 func (r *Request) Secured() bool { return r.c.conn.Secured() }
 
-// Connection is the client as others see it, as of the last batch.
+// Connection is the client as other goroutines see it, as of the last batch.
 func (r *Request) Connection() *Connection { return &r.c.shared }
 
-// ConnectionAt is the client as others see it, as of now.
+// ConnectionAt is the client as other goroutines see it, as of now.
 func (r *Request) ConnectionAt(now time.Time) *Connection {
 	r.c.note(now)
 	return &r.c.shared
 }
 
-// User is the user that the client goes by, Users all of them.
+// User is the client's user.
 func (r *Request) User() *acl.Account { return r.c.user }
 
-// Users are the users of the moment.
+// Users are the current users.
 func (r *Request) Users() *acl.Users { return r.c.users }
 
-// ChangeUsers changes the cluster's users. The connection may end by it, after the reply.
+// ChangeUsers changes the cluster's users. The change may end this connection, after the reply.
 func (r *Request) ChangeUsers(work func(*acl.Users) (acl.Change, error)) error {
 	err := r.c.backend.ChangeUsers(work)
 	r.Renew()
 	return err
 }
 
-// Renew takes over what has become of the users. If the client's own is gone, the connection ends after the reply.
+// Renew updates the users to the current ones. If the client's own is gone, the connection ends after the reply.
 func (r *Request) Renew() { r.c.closing = !r.c.renew() || r.c.closing }
 
 // EndConnection ends the connection after the reply.
@@ -62,7 +62,7 @@ func (r *Request) EndConnection() { r.c.closing = true }
 // Flush sends what has been written to Out. It returns false if the client has gone.
 func (r *Request) Flush() bool { return r.c.write() }
 
-// Guard is the connection, for a reply that is sent piece by piece behind a Flush.
+// Guard is the connection, for a reply that is sent in pieces after a Flush.
 func (r *Request) Guard() *resp.Guard { return r.c.conn }
 
 // Read runs an internal command that reads, on the shard of its keys, and returns the reply.
@@ -75,7 +75,7 @@ func (r *Request) ReadSlot(slot int, args ...[]byte) []byte {
 	return r.c.one(call)
 }
 
-// ReadEverywhere runs an internal command that reads on every shard, and returns the one reply of all.
+// ReadEverywhere runs an internal command that reads on every shard, and returns the merged reply.
 func (r *Request) ReadEverywhere(args [][]byte) []byte {
 	spec, _ := commands.Lookup(args)
 	return r.c.everywhere(spec, args)

@@ -12,13 +12,13 @@ import (
 	"lockstep/proto/resp"
 )
 
-// moved is the error that sends a cluster client to the node which leads the
-// shard of these hash slots; "" when this one does, or nobody, or if clients
-// need not go there themselves. Where the slots belong to several shards it
-// says so: there is nowhere to go.
+// moved is the error that sends a cluster client to the leader of the shard of
+// these hash slots. It is "" if this node leads, if no node does, or if clients
+// need not go there themselves. If the slots belong to several shards the error
+// says so, because no single node serves them.
 func (c *Client) moved(slots []uint16) string { return c.movedFor(slots, false) }
 
-// movedFor is moved; of a stale read any node with a replica will do.
+// movedFor is moved. For a stale read any node with a replica will do.
 func (c *Client) movedFor(slots []uint16, stale bool) string {
 	if !c.settings.Redirect || len(slots) == 0 {
 		return ""
@@ -35,8 +35,8 @@ func (c *Client) movedFor(slots []uint16, stale bool) string {
 	return ""
 }
 
-// addSlots adds the hash slots of a command's keys to a call, each once where
-// they follow each other.
+// addSlots adds the hash slots of a command's keys to a call, leaving out direct
+// repetitions.
 func addSlots(call *cluster.Call, spec *command.Spec, args [][]byte) {
 	var buf [8]command.KeyRef
 	for _, k := range spec.AppendKeys(buf[:0], args) {

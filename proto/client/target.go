@@ -19,36 +19,38 @@ const (
 	errTargetRead    = "IOERR error or timeout reading to target instance"
 )
 
-// errNoTarget: what answers does not answer as a Redis server does.
+// errNoTarget means that the replies of the other side are not those of a Redis
+// server.
 var errNoTarget = errors.New("the target does not speak Redis's protocol")
 
-// target is a connection to the server that MIGRATE hands keys over to. No step
-// of it takes longer than the timeout. After an error it is of no use.
+// target is a connection to the server that MIGRATE hands keys over to. Each step
+// takes at most the timeout. After an error the connection must not be used any
+// more.
 type target struct {
 	conn    net.Conn
 	in      *bufio.Reader
 	out     *bufio.Writer
 	timeout time.Duration
-	// detach ends the tie to the context that the connection was dialled with.
+	// detach unties the connection from the context that it was dialled with.
 	detach func() bool
 }
 
 const (
-	// targetLineMax bounds the line that a target answers with.
+	// targetLineMax bounds a line of a target's reply.
 	targetLineMax = 4 << 10
 	// targetChunk is how much is written within one timeout.
 	targetChunk = 64 << 10
 )
 
-// dialTarget connects; the connection ends with ctx. refusal is the text of the
-// reply where it could not.
+// dialTarget connects. The connection ends with ctx. refusal is the text of the
+// reply if it could not connect.
 func dialTarget(ctx context.Context, host, port string, timeout time.Duration, secure func(string) *tls.Config) (t *target, refusal string) {
 	number, err := strconv.ParseUint(port, 10, 16)
 	switch {
 	case host == "":
 		return nil, errTargetConnect
 	case err != nil:
-		// Redis takes for 0 what is no number, and nobody is there.
+		// Redis takes an invalid port as 0, where no server listens.
 		return nil, errTargetWrite
 	}
 	ctx, cancel := context.WithTimeout(ctx, timeout)
@@ -71,8 +73,8 @@ func dialTarget(ctx context.Context, host, port string, timeout time.Duration, s
 	return t, ""
 }
 
-// dialRefusal says of a connection that could not be made what Redis says: it
-// learns that nobody listens when it writes.
+// dialRefusal is Redis's error for a connection that could not be made: Redis
+// notices it only when it writes.
 func dialRefusal(err error) string {
 	var unknown *net.DNSError
 	var late net.Error
@@ -92,8 +94,8 @@ func (t *target) close() {
 	_ = t.conn.Close()
 }
 
-// patient writes in pieces, each within the timeout: a large value may take long
-// as long as it goes on.
+// patient writes in pieces, each within the timeout: a large value may take long as
+// long as it makes progress.
 type patient struct{ t *target }
 
 // Write implements io.Writer.
@@ -107,7 +109,7 @@ func (p patient) Write(b []byte) (n int, err error) {
 	return n, err
 }
 
-// send puts a command into the buffer; errors show in flush.
+// send puts a command into the buffer. Errors show in flush.
 func (t *target) send(args ...[]byte) {
 	fmt.Fprintf(t.out, "*%d\r\n", len(args))
 	for _, a := range args {
@@ -119,8 +121,9 @@ func (t *target) send(args ...[]byte) {
 
 func (t *target) flush() error { return t.out.Flush() }
 
-// reply reads the answer to one command, which is OK or an error, refusal. Anything
-// else is no Redis server's, and it is not known what became of the command.
+// reply reads the reply to one command: OK or an error, which is refusal. Any other
+// reply is not that of a Redis server, and the outcome of the command is then
+// unknown.
 func (t *target) reply() (refusal string, err error) {
 	_ = t.conn.SetReadDeadline(time.Now().Add(t.timeout))
 	line, err := t.in.ReadSlice('\n')
@@ -137,8 +140,8 @@ func (t *target) reply() (refusal string, err error) {
 	return "", errNoTarget
 }
 
-// ask sends one command and reads its answer; problem is the text of MIGRATE's
-// reply where it did not go well.
+// ask sends one command and reads its reply. problem is the text of MIGRATE's reply
+// if that failed.
 func (t *target) ask(args ...[]byte) (problem string) {
 	t.send(args...)
 	if t.flush() != nil {
@@ -153,5 +156,5 @@ func (t *target) ask(args ...[]byte) (problem string) {
 	return ""
 }
 
-// targetSays is the reply for an error of the target's.
+// targetSays is the reply for an error of the target.
 func targetSays(refusal string) string { return "ERR Target instance replied with error: " + refusal }

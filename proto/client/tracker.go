@@ -15,20 +15,20 @@ type tracker struct {
 	shared   *Connection
 	caching  caching
 	pushes   *pushes
-	// pushed is set once messages may come at any time: they are then held while a batch is answered.
+	// pushed is set once messages may come at any time. They are then held while a batch is answered.
 	pushed bool
 }
 
-// remember registers the keys of a command about to be sent.
+// remember registers the keys of a command that is about to be sent.
 func (t *tracker) remember(spec *command.Spec, args [][]byte) {
 	if t.caching.wants(spec) {
 		t.backend.Tracking.Register(t.shared.id, keysOf(spec, args)...)
 	}
 }
 
-// rememberQueue registers the keys of a transaction about to be sent. CLIENT
-// CACHING in it runs later, but counts at its place. What stands behind a CLIENT
-// TRACKING is left to doubt.
+// rememberQueue registers the keys of a transaction that is about to be sent. A
+// CLIENT CACHING in it runs later, but takes effect at its position. Commands after
+// a CLIENT TRACKING are left to doubt.
 func (t *tracker) rememberQueue(tx *transaction) {
 	if !t.caching.on {
 		return
@@ -48,9 +48,9 @@ func (t *tracker) rememberQueue(tx *transaction) {
 	t.caching.given = given
 }
 
-// doubt declares changed what was read while no registration could stand, or the news
-// of a change may have gone ahead: the client may cache it for no time at all. The
-// news stands behind the reply.
+// doubt sends an invalidation for keys that were read while no registration was possible, or whose
+// invalidation may have been sent before the reply. The client must not keep them in its cache. The
+// message comes after the reply.
 func (t *tracker) doubt(spec *command.Spec, args [][]byte) {
 	k := &t.caching
 	if !k.wants(spec) && !(k.on && k.opt.BCast && reads(spec)) {
@@ -109,8 +109,8 @@ func (t *tracker) parseTracking(args [][]byte) (next caching, refusal string) {
 	return next, ""
 }
 
-// track turns tracking on, or changes how. From here on pushes are held while a
-// batch is answered.
+// track turns tracking on, or changes its options. From here on pushes are held
+// while a batch is answered.
 func (t *tracker) track(next caching) {
 	next.given = t.caching.given
 	if next.opt.BCast {
@@ -128,7 +128,7 @@ func (t *tracker) track(next caching) {
 	t.backend.Tracking.Set(t.shared.id, t.pushes, next.opt)
 }
 
-// listen prepares the client for pushes; they wait until the batch at hand is
+// listen prepares the client for pushes. They wait until the current batch is
 // answered.
 func (t *tracker) listen() {
 	t.pushed = true

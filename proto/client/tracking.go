@@ -14,7 +14,7 @@ var trackingHandlers = group{
 	"client|getredir": clientGetRedir, "client|trackinginfo": clientTrackingInfo,
 }
 
-// caching is what CLIENT TRACKING and CLIENT CACHING have chosen.
+// caching is the client's choice by CLIENT TRACKING and CLIENT CACHING.
 type caching struct {
 	on       bool
 	redirect uint64
@@ -38,7 +38,7 @@ func (k *caching) redir() int64 {
 	return int64(k.redirect)
 }
 
-// author is the id to send with what the client writes, or 0 if there is none.
+// author is the id to send with the client's writes, or 0 if there is none.
 func (k *caching) author(c *Client) uint64 {
 	if k.on && k.opt.NoLoop {
 		return c.shared.id
@@ -46,18 +46,18 @@ func (k *caching) author(c *Client) uint64 {
 	return 0
 }
 
-// wants reports whether the keys of a command are to be registered: it reads, and the
-// mode asks for it. A script may read what it names.
+// wants reports whether the keys of a command are to be registered: the command reads, and the mode
+// asks for it. A script counts as reading all keys that it names.
 func (k *caching) wants(spec *command.Spec) bool {
 	return k.on && !k.opt.BCast && (!k.opt.OptIn || k.given) && (!k.opt.OptOut || !k.given) && reads(spec)
 }
 
-// reads reports whether a client may keep what a command answers.
+// reads reports whether a client may cache the reply of a command.
 func reads(spec *command.Spec) bool {
 	return (spec.Is(command.ReadOnly) || spec.Cats&command.CatScripting != 0) && !spec.Is(command.PubSub)
 }
 
-// hears reports whether the client is told of changes of a key that it has read.
+// hears reports whether the client is told about changes of a key that it has read.
 func (k *caching) hears(key []byte) bool {
 	return !k.opt.BCast || slices.ContainsFunc(k.opt.Prefixes, func(prefix string) bool { return strings.HasPrefix(string(key), prefix) })
 }
@@ -72,8 +72,8 @@ func keysOf(spec *command.Spec, args [][]byte) [][]byte {
 	return keys
 }
 
-// forgetCaching ends what CLIENT CACHING has chosen, behind a command that is
-// none of CLIENT's, or a whole transaction.
+// forgetCaching ends the effect of CLIENT CACHING, after a command that is not one
+// of CLIENT's or after a whole transaction.
 func (c *Client) forgetCaching(spec *command.Spec) {
 	if c.caching.given && !c.tx.open && (spec == nil || !keepsCaching(spec)) {
 		c.caching.given = false
@@ -106,7 +106,7 @@ func clientTracking(c *Client, args [][]byte) {
 	c.out.OK()
 }
 
-// refuses says why the choice cannot follow the one at hand; "" if it can.
+// refuses says why the choice cannot follow the current one, or "" if it can.
 func (k *caching) refuses(next *caching) string {
 	const reenable = " before disabling tracking for this client, and then re-enabling it with a different mode."
 	was, opt := k.opt, next.opt
@@ -135,9 +135,10 @@ func textBytes(texts []string) int {
 	return sum
 }
 
-// overlaps says which of the prefixes of a client to be, or of those and the ones
-// it has, overlap; "" if none do. It looks at all pairs only if there is one: in
-// order, a prefix stands right before the first text that begins with it.
+// overlaps says which of a client's prefixes overlap, among the new ones or between
+// these and the ones it has. It is "" if none do. It compares all pairs only if
+// there is an overlap: in sorted order, a prefix is directly followed by a text
+// that starts with it.
 func overlaps(was, next []string) string {
 	sorted := slices.Concat(was, next)
 	slices.Sort(sorted)
@@ -165,7 +166,7 @@ func overlaps(was, next []string) string {
 
 func overlap(a, b string) bool { return strings.HasPrefix(a, b) || strings.HasPrefix(b, a) }
 
-// cache is CLIENT CACHING; it returns why it is refused, "" if it is not.
+// cache is CLIENT CACHING. It returns why the command is refused, or "".
 func (k *caching) cache(arg []byte) (refusal string) {
 	switch word := fold(arg); {
 	case !k.on:

@@ -14,16 +14,16 @@ import (
 	"lockstep/proto/resp"
 )
 
-// transaction is what MULTI and WATCH have gathered.
+// transaction is the state of MULTI and WATCH.
 type transaction struct {
-	// open is between MULTI and EXEC; dirty when a command could not be queued;
-	// inPlace when one of the commands queued needs no data.
-	// runs is while commands of it run in place, behind EXEC.
+	// open is set between MULTI and EXEC, dirty when a command could not be queued,
+	// and inPlace when one of the queued commands needs no data. runs is set after
+	// EXEC while commands of the transaction run in place.
 	open, dirty, inPlace, runs bool
 	queue                      []queued
 	bytes                      int
 	watches                    []fsm.Watch
-	// watching are the keys in watches, and watchBytes what they take.
+	// watching are the keys in watches, and watchBytes their memory.
 	watching   map[watchedKey]struct{}
 	watchBytes int
 	// word is EXEC as the client spelled it, for MONITOR.
@@ -39,13 +39,13 @@ type watchedKey struct {
 type queued struct {
 	spec *command.Spec
 	args [][]byte
-	// user is whom the command is run as; EXEC finds out.
+	// user is the user who runs the command. EXEC determines it.
 	user *acl.Account
-	// denied is the answer in its place when the user may not run it any more.
+	// denied is the error in its place if the user may no longer run it.
 	denied string
 }
 
-// here reports whether the command is answered here, without data.
+// here reports whether the command is answered on this node, without data.
 func (q *queued) here() bool { return q.denied != "" || q.spec.Scope == command.ScopeNode }
 
 // Bounds of a transaction.
@@ -53,19 +53,20 @@ const (
 	txnCommandsMax = 1 << 16
 	watchesMax     = 1 << 16
 	watchBytesMax  = 64 << 20
-	// argOverhead is what an argument takes beside its bytes.
+	// argOverhead is the memory of an argument beside its bytes.
 	argOverhead = 24
 )
 
 const errTwoUsers = execAborted + "its scripts, and SORT, would run as two users"
 
-// execSpec is EXEC's row: EXEC alone runs data without being data.
+// execSpec is EXEC's row. EXEC is the only command that runs data commands without
+// being one.
 var execSpec = commands.Get("exec")
 
 var watchSpec = commands.Get("watch")
 
-// InTransaction reports whether the client is between MULTI and EXEC. It is for
-// the server that has the client's batches answered.
+// InTransaction reports whether the client is between MULTI and EXEC. The server
+// calls it, while it runs the client's batches.
 func (c *Client) InTransaction() bool { return c.tx.open }
 
 // runsInMulti reports whether a command runs at once even in a transaction.
@@ -98,8 +99,8 @@ func (c *Client) enqueue(spec *command.Spec, args [][]byte) {
 
 const errWholeInMulti = "CROSSSLOT a transaction lives in one shard, and this command runs on all of them"
 
-// notHere says why a command cannot be part of a transaction on this node; "" if
-// it can. Redis says so when the command is queued, too.
+// notHere says why a command cannot be part of a transaction on this node, or "" if
+// it can. Redis also reports this when the command is queued.
 func (c *Client) notHere(spec *command.Spec, args [][]byte) string {
 	if spec.Has(command.CallsOut) {
 		return "ERR " + strings.ToUpper(spec.Name) + " cannot be part of a transaction: it waits for another server"
@@ -130,7 +131,7 @@ func copyArgs(args [][]byte) [][]byte {
 	return list
 }
 
-// transactionHandlers are those of commands on transactions, EXEC aside.
+// transactionHandlers are the handlers of transaction commands, except EXEC.
 var transactionHandlers = group{"multi": multi, "discard": discard, "watch": watch, "unwatch": unwatch}
 
 func multi(c *Client, _ [][]byte) {
@@ -195,7 +196,7 @@ func watch(c *Client, args [][]byte) {
 	c.out.OK()
 }
 
-// watchKey keeps a watch unless the key is watched already: the first look
+// watchKey keeps a watch unless the key is already watched: the first version
 // counts.
 func (c *Client) watchKey(w fsm.Watch) {
 	key := watchedKey{w.DB, string(w.Key)}
@@ -210,7 +211,7 @@ func (c *Client) watchKey(w fsm.Watch) {
 	c.tx.watches = append(c.tx.watches, w)
 }
 
-// watchSize is what a watched key takes: it is kept twice.
+// watchSize is the memory of a watched key, which is kept twice.
 func watchSize(key []byte) int { return 2*len(key) + argOverhead }
 
 // parsePair reads "*2\r\n:a\r\n:b\r\n".
@@ -227,8 +228,9 @@ func parsePair(r []byte) (a, b uint64, ok bool) {
 	return a, b, err == nil
 }
 
-// countQueued counts the commands on data of a transaction whose EXEC was answered, and their errors. It puts the slow
-// ones into the slow log. Each took its share of the time. Of a transaction that did not run nothing is counted.
+// countQueued counts the data commands of a transaction whose EXEC was answered, and their errors. It puts the slow
+// ones into the slow log. Each command counts with its share of the time. Nothing is counted for a transaction that
+// did not run.
 func (c *Client) countQueued(tx *transaction, took time.Duration, answer []byte) {
 	if len(answer) == 0 || answer[0] != '*' || bytes.HasPrefix(answer, []byte("*-1")) {
 		return

@@ -12,11 +12,11 @@ import (
 	"lockstep/proto/stats"
 )
 
-// ScriptWitness is a node's command.Witness. What the scripts do that run here
-// for a client, wherever that is connected, shows in this node's MONITOR, SLOWLOG,
-// INFO commandstats and log; what they publish is for all nodes. The client's own node
-// has what its user may not do in ACL LOG, and shows what they do in MONITOR, too; where
-// it is another one, it is told (notice.go).
+// ScriptWitness is a node's command.Witness. The commands of the scripts that run here for a
+// client, wherever it is connected, show in this node's MONITOR, SLOWLOG, INFO commandstats and
+// log. Their published messages go to all nodes. The client's own node records forbidden commands
+// in ACL LOG, and also shows the scripts' commands in MONITOR; if it is another node, it is sent a
+// notice (notice.go).
 type ScriptWitness struct {
 	Stats    *stats.Stats
 	Registry *Registry
@@ -26,8 +26,8 @@ type ScriptWitness struct {
 	// Logs are slowlog-log-slower-than in microseconds, slowlog-max-len and
 	// acllog-max-len.
 	Logs func() (slowerThanUs int64, slowlogLen, aclLogLen int)
-	// Self is this node's incarnation, and Tell sends a notice to another node: soon, if
-	// there is room. nil: there is no other.
+	// Self is this node's incarnation, and Tell sends a notice to another node: soon, if there is
+	// room. They are nil if there is no other node.
 	Self func() uint64
 	Tell func(node uint64, notice []byte)
 
@@ -72,7 +72,7 @@ func (w *ScriptWitness) Ended(by command.Caller, mark int64, spec *command.Spec,
 // Raised implements command.Witness.
 func (w *ScriptWitness) Raised(failure []byte) { w.Stats.CountError(failure) }
 
-// elsewhere reports whether a caller is another node's client.
+// elsewhere reports whether a caller is a client of another node.
 func (w *ScriptWitness) elsewhere(by command.Caller) bool {
 	return by.Node != 0 && w.Tell != nil && by.Node != w.Self()
 }
@@ -105,8 +105,8 @@ func (w *ScriptWitness) Refused(by command.Caller, user command.User, spec *comm
 	w.refused(by.Client, e)
 }
 
-// refused puts a refusal into this node's ACL LOG, for one of its clients or for
-// somebody unknown.
+// refused puts a refusal into this node's ACL LOG, for one of its clients or for an
+// unknown caller.
 func (w *ScriptWitness) refused(client uint64, e acl.Entry) {
 	e.At = time.Now()
 	if c := w.Registry.Find(client); c != nil {
@@ -125,7 +125,7 @@ func (w *ScriptWitness) Publish(sharded bool, channel string, payload []byte) {
 	w.Deliver(kind, []byte(channel), payload)
 }
 
-// scriptLevels are redis.log's levels here.
+// scriptLevels are the log levels for those of redis.log.
 var scriptLevels = [...]slog.Level{slog.LevelDebug, slog.LevelDebug, slog.LevelInfo, slog.LevelWarn}
 
 // Log implements command.Witness.
@@ -143,18 +143,18 @@ func (w *ScriptWitness) Log(level int, text string) {
 	}
 }
 
-// lineLimit bounds the lines of a second.
+// lineLimit bounds the log lines per second.
 type lineLimit struct {
-	mu         sync.Mutex
+	mu         sync.Mutex // guards what follows
 	second     int64
 	n, dropped int
 }
 
-// linesMax is how many lines of scripts the log takes in a second.
+// linesMax is how many lines of scripts the log takes per second.
 const linesMax = 100
 
-// admit reports whether there is room for a line, and how many found none in the last
-// second that had any.
+// admit reports whether a line may be logged, and how many lines were dropped in the last second
+// that had any.
 func (l *lineLimit) admit(second int64) (ok bool, dropped int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

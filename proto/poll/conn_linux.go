@@ -33,16 +33,16 @@ type Conn struct {
 	writing           atomic.Int32
 	readEnd, writeEnd deadline
 
-	// The holder of the loop's turn owns the fields down to number; but Enter sets guest,
-	// under loop.mu. inside: the guest is called. broken: the other side sends nothing
-	// more, or has sent urgent bytes.
+	// The holder of the loop's turn owns the fields down to number, except that Enter sets guest,
+	// under loop.mu. inside means that the guest is called. broken means that the other side sends
+	// nothing more, or has sent urgent bytes.
 	guest  Guest
 	inside bool
 	broken bool
 	// clocked is true if the guest wants ticks, late if it has asked for Flush.
 	clocked, late bool
-	// place is where the loop keeps the connection. number distinguishes it from an earlier
-	// one there.
+	// place is the connection's index in the loop. number distinguishes it from an earlier
+	// connection at that index.
 	place  int
 	number int32
 	// wanted is what the loop should do next, guarded by loop.mu.
@@ -82,12 +82,12 @@ func (c *Conn) Clock(yes bool) {
 	}
 }
 
-// Gave tells the loop that another goroutine has work for the connection. The guest's
-// methods call it.
+// Gave reports to the loop that another goroutine has work for the connection. The guest's methods
+// call it.
 func (c *Conn) Gave() { c.loop.gave = true }
 
-// Later asks for a call of the guest's Flush soon: when the loop has gone through all
-// connections with input, or through some of them. The guest's methods call it.
+// Later asks for a call of the guest's Flush soon: when the loop has called all connections with
+// input, or some of them. The guest's methods call it.
 func (c *Conn) Later() {
 	if !c.late {
 		c.late = true
@@ -159,7 +159,7 @@ func (c *Conn) do(call func(fd int) (int, error)) (n int, err error) {
 	return max(n, 0), err
 }
 
-// TryRead reads what is there, or returns ErrNothing.
+// TryRead reads the available input, or returns ErrNothing.
 func (c *Conn) TryRead(p []byte) (int, error) {
 	n, err := c.do(func(fd int) (int, error) { return syscall.Read(fd, p) })
 	if n == 0 && err == nil && len(p) > 0 {
@@ -173,8 +173,8 @@ func (c *Conn) TryWrite(p []byte) (int, error) {
 	return c.do(func(fd int) (int, error) { return syscall.Write(fd, p) })
 }
 
-// Drained tells the guest that a read which did not fill its buffer took all that
-// there was, so that there is nothing to read until Ready is called again.
+// Drained reports whether a read that did not fill its buffer took all the input,
+// so that there is nothing to read until Ready is called again.
 func (c *Conn) Drained() bool { return !c.broken }
 
 // Read implements net.Conn.
@@ -278,7 +278,7 @@ func (c *Conn) SetWriteDeadline(t time.Time) error {
 	return nil
 }
 
-// CloseWrite tells the other side that nothing more will be sent.
+// CloseWrite ends the sending direction of the connection.
 func (c *Conn) CloseWrite() error {
 	_, err := c.do(func(fd int) (int, error) { return 0, syscall.Shutdown(fd, syscall.SHUT_WR) })
 	return err

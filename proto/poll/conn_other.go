@@ -8,17 +8,17 @@ import (
 	"time"
 )
 
-// Conn stands for a connection of a Loop; there are none on this system, and no
-// method is ever called.
+// Conn stands for a connection of a Loop. This system has none, so no method is
+// ever called.
 type Conn struct{ net.Conn }
 
-// Loop stands for a loop; there is none on this system.
+// Loop stands for a loop, of which this system has none.
 type Loop struct{}
 
 // TickEvery is about how often Tick is called.
 const TickEvery = 50 * time.Millisecond
 
-// New says that there are no loops.
+// New fails, because this system has no loops.
 func New() (*Loop, error) { return nil, errors.New("poll: not on this system") }
 
 // Take is never called.

@@ -8,7 +8,7 @@ import (
 // deadline is the time at which a waiting goroutine gives up. It may be moved during the
 // wait.
 type deadline struct {
-	mu    sync.Mutex
+	mu    sync.Mutex // guards what follows
 	timer *time.Timer
 	// at is the time; zero is none.
 	at time.Time

@@ -32,7 +32,7 @@ type Loop struct {
 	// turn is held while guests are called: by the loop's goroutine while it does not
 	// sleep, or by a goroutine that borrows the loop while it does. It comes before mu.
 	turn sync.Mutex
-	mu   sync.Mutex
+	mu   sync.Mutex // guards what follows, down to closed
 	// conns are the connections by their places, free the unused places.
 	conns []*Conn
 	free  []int
@@ -131,7 +131,8 @@ func (l *Loop) add(c *Conn) error {
 // drop takes a descriptor off the list. It returns false if the loop keeps it.
 func (l *Loop) drop(fd int) bool { return unix.EpollCtl(l.epoll, unix.EPOLL_CTL_DEL, fd, nil) == nil }
 
-// wish notes what is to be done with a connection, and wakes the loop if it sleeps.
+// wish records what is to be done with a connection, and wakes the loop if it
+// sleeps.
 func (l *Loop) wish(c *Conn, w wish, guest Guest) {
 	l.mu.Lock()
 	if guest != nil && c.guest != guest {
@@ -251,7 +252,7 @@ func (l *Loop) wait() (int, error) {
 	return n, err
 }
 
-// tell passes what the kernel reports about a connection to it.
+// tell passes a kernel event to its connection.
 func (l *Loop) tell(e *unix.EpollEvent) {
 	if e.Fd == wakePlace {
 		var count [8]byte

@@ -1,11 +1,11 @@
-// Package pubsub knows which clients of this node subscribe to which channels, and
-// delivers messages to them.
+// Package pubsub holds the subscriptions of this node's clients, and delivers
+// messages to them.
 //
 // A message reaches the clients of the node on which it was published, and those of
-// every other node. Package node sees to the latter: hubs do not know each other.
-// Messages of one publisher to one channel arrive in the order in which they were
-// published. As in Redis, nothing is kept: a client that is not subscribed at that
-// moment misses the message.
+// every other node. Package node sends it to the other nodes: hubs do not know each
+// other. Messages of one publisher to one channel arrive in the order in which they
+// were published. As in Redis, nothing is kept: a client that is not subscribed at
+// that moment misses the message.
 //
 // A hub never waits for a subscriber. Messages that a client does not read gather in
 // its connection's output, up to the limit at which the connection is closed.
@@ -37,9 +37,9 @@ const (
 // from another node may name no kind at all.
 func (k Kind) Publishable() bool { return k == Channel || k == Shard }
 
-// Subscriber is a client. Push takes a message; it is called by publishers, must
-// not block, and must not call the hub. If it returns true, what it took is sent
-// when Kick is called, which the publisher must do.
+// Subscriber is a client. Push takes a message; publishers call it. It must not
+// block, and must not call the hub. If it returns true, the publisher must call
+// Kick, which sends the message.
 type Subscriber interface {
 	Push(m *Message) (kick bool)
 	Kick()
@@ -86,7 +86,7 @@ type Hub struct {
 	// names is the number of names of each kind that have a subscription.
 	names [kinds]atomic.Int64
 
-	mu sync.RWMutex
+	mu sync.RWMutex // guards listeners, patterns, total, bytes
 	// listeners are the subscribers of each name, by kind; those of patterns
 	// stand in patterns.
 	listeners [kinds]map[string]map[Subscriber]struct{}
@@ -139,8 +139,8 @@ func (h *Hub) IsWatched(kind Kind, name string) bool {
 	return false
 }
 
-// Subscribe adds a subscription. It returns false if the node has as many as it takes. To
-// add an existing subscription changes nothing.
+// Subscribe adds a subscription. It returns false if the node has as many as it takes. Adding an
+// existing subscription changes nothing.
 func (h *Hub) Subscribe(s Subscriber, kind Kind, name string) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -171,7 +171,7 @@ func (h *Hub) of(kind Kind, name string) map[Subscriber]struct{} {
 	return nil
 }
 
-// begin makes a name known.
+// begin adds a name without subscribers.
 func (h *Hub) begin(kind Kind, name string) map[Subscriber]struct{} {
 	h.names[kind].Add(1)
 	if h.IsWatched(kind, name) && h.watched.Add(1) == 1 {

@@ -6,8 +6,8 @@ import (
 	"lockstep/engine/reply"
 )
 
-// Message is a message to the subscribers of one name. It is put into bytes
-// once for all subscribers that speak the same protocol.
+// Message is a message to the subscribers of one name. It is encoded once for all
+// subscribers with the same protocol version.
 type Message struct {
 	Kind Kind
 	// Pattern is set for kind Pattern.
@@ -18,8 +18,7 @@ type Message struct {
 	bytes        [2][]byte
 }
 
-// Bytes is the message as clients of the protocol get it. It must not be
-// changed.
+// Bytes is the message in this protocol version. It must not be changed.
 func (m *Message) Bytes(proto int) []byte {
 	once, i := &m.resp2, 0
 	if proto == reply.RESP3 {

@@ -8,8 +8,8 @@ import (
 	"lockstep/engine/glob"
 )
 
-// prefixBytesMax bounds the literal beginning of a pattern that it is kept
-// under; the rest of a longer one is left to the match.
+// prefixBytesMax bounds the literal beginning by which a pattern is indexed; the
+// match checks the rest of a longer one.
 const prefixBytesMax = 64
 
 // patterns are the subscribed patterns. A message looks only at patterns whose literal
@@ -28,7 +28,7 @@ type pattern struct {
 	// suffix is the literal end, as far as that is easy to see.
 	suffix    []byte
 	listeners map[Subscriber]struct{}
-	// at is the place among the patterns with the same beginning.
+	// at is the index among the patterns with the same beginning.
 	at int
 }
 
@@ -85,8 +85,8 @@ func (p *patterns) remove(text string) {
 	p.byPrefix[prefix] = list[:last]
 }
 
-// matching returns the patterns that match a channel, sorted: messages to
-// several patterns of one client come in this order.
+// matching returns the patterns that match a channel, sorted: one client gets the
+// messages to several of its patterns in this order.
 func (p *patterns) matching(channel string) []*pattern {
 	if len(p.all) == 0 {
 		return nil

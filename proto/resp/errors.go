@@ -37,8 +37,8 @@ var errorTexts = []struct {
 	{cluster.ErrNoLeader, errNoLeader, true},
 }
 
-// ErrorText is the reply for an error. An error that is not in the table is INDETERMINATE.
-// If it is known what the command waited for, the text ends with that.
+// ErrorText is the reply for an error. An error that is not in the table is INDETERMINATE. If it is
+// known what the command was waiting for, the text ends with that.
 func ErrorText(err error) string {
 	for _, e := range errorTexts {
 		if !errors.Is(err, e.err) {

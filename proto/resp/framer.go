@@ -4,11 +4,11 @@ import (
 	"bytes"
 	"strconv"
 
-	"lockstep/engine/words"
+	"lockstep/ground/words"
 )
 
-// framer finds whole commands in what has arrived. It keeps its place within an
-// incomplete command, so that each byte is looked at once.
+// framer finds whole commands in the received bytes. It keeps its position within
+// an incomplete command, so that each byte is scanned once.
 type framer struct {
 	authed bool
 	// in is the input so far. The current command begins at begin. The input up to parsed
@@ -33,8 +33,8 @@ func (f *framer) next() {
 	f.begin, f.scanned = f.parsed, f.parsed
 }
 
-// compact moves what is left to the front of the buffer, and gives up a large
-// buffer that is empty.
+// compact moves the rest to the front of the buffer, and drops a large buffer that
+// is empty.
 func (f *framer) compact() {
 	if f.begin > 0 {
 		rest := copy(f.in, f.in[f.begin:])
@@ -49,8 +49,8 @@ func (f *framer) compact() {
 }
 
 // makeRoom makes room for one read. The buffer doubles when it is full, so it
-// follows what has arrived; it does not grow beyond what the argument at hand
-// still needs, nor beyond the limit, by which the client is known to exceed it.
+// follows the amount received. It does not grow beyond the need of the current
+// argument, nor beyond the limit, at which the client is known to exceed it.
 func (f *framer) makeRoom(queryBytesMax int64) {
 	free := cap(f.in) - len(f.in)
 	if int64(free) >= f.bulkLeft && f.bulkLeft > 0 || free >= readBytesMin && free >= cap(f.in)/4 {
@@ -127,7 +127,7 @@ func (f *framer) argument(bulkBytesMax int64) (bool, error) {
 	if f.bulkLeft > 0 {
 		return false, nil
 	}
-	// Redis does not look at the two bytes behind an argument; redcon does.
+	// Redis ignores the two bytes after an argument; redcon checks them.
 	f.in[f.parsed-2], f.in[f.parsed-1] = '\r', '\n'
 	f.argsLeft--
 	f.bulkLeft = -1
@@ -158,7 +158,8 @@ func (f *framer) bulkHead(bulkBytesMax int64) (bool, error) {
 	return true, nil
 }
 
-// quotedByte is a byte in an error: a line end would end the error itself.
+// quotedByte is a byte as it appears in an error: a line end would end the error
+// itself.
 func quotedByte(c byte) string {
 	if c == '\r' || c == '\n' {
 		return " "
@@ -176,8 +177,8 @@ const (
 	lineInvalid
 )
 
-// number reads the current line: a letter, a decimal number, CR, and a byte
-// that Redis does not look at.
+// number reads the current line: a letter, a decimal number, CR, and a byte that
+// Redis ignores.
 func (f *framer) number(most int64) (int64, verdict) {
 	if n, width := shortNumber(f.in[f.parsed:]); width > 0 && n <= most {
 		f.in[f.parsed+width-1] = '\n'
@@ -209,8 +210,8 @@ func (f *framer) number(most int64) (int64, verdict) {
 	return n, lineRead
 }
 
-// shortNumber reads a complete line with a letter and a positive number of a few digits, as
-// almost every line is. Width 0: it is something else.
+// shortNumber reads a complete line with a letter and a positive number of a few digits, the form
+// of almost every line. Width is 0 for any other line.
 func shortNumber(line []byte) (n int64, width int) {
 	const widthMax = 1 + 8 + 2
 	line = line[:min(len(line), widthMax)]

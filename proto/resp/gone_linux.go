@@ -4,11 +4,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// controller is a connection whose descriptor can be looked at.
+// controller is a connection that gives access to its descriptor.
 type controller interface{ Control(func(fd uintptr)) error }
 
-// Gone reports whether the client's end of the connection is closed, or all of it. It reads nothing:
-// what the client has sent is still there. Any goroutine may ask.
+// Gone reports whether the client's end of the connection, or all of it, is closed. It reads nothing: the input stays
+// available. Any goroutine may call it.
 func (g *Guard) Gone() bool {
 	var raw controller = g.out.raw
 	if c, ok := g.out.conn.(controller); ok {

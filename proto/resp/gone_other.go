@@ -2,6 +2,6 @@
 
 package resp
 
-// Gone reports whether the client's end of the connection is closed: here that cannot be told
-// without reading.
+// Gone reports whether the client's end of the connection is closed. On this system that cannot be
+// found out without reading, so it returns false.
 func (g *Guard) Gone() bool { return false }

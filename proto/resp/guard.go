@@ -10,10 +10,10 @@
 // read.
 //
 // Invariants:
-//   - Memory grows with what has arrived, never with what is announced.
-//   - No byte is looked at twice while a command is incomplete.
+//   - Memory grows with the bytes received, never with announced lengths.
+//   - No byte is scanned twice while a command is incomplete.
 //   - Commands before a protocol error are passed on and answered first.
-//   - What is passed on is canonical: redcon's parser takes it as it is.
+//   - The commands passed on are canonical: redcon's parser takes them unchanged.
 package resp
 
 import (
@@ -27,7 +27,7 @@ import (
 	"time"
 
 	"lockstep/cluster/secret"
-	"lockstep/cluster/secure"
+	"lockstep/ground/secure"
 )
 
 // Guard is a client's connection. One goroutine calls Next and Write in turn. Any goroutine
@@ -86,9 +86,9 @@ func (g *Guard) Usage() Usage {
 	return Usage{g.inBytes.Load(), g.out.written.Load(), g.buffered.Load() + g.earlyBytes.Load(), g.out.waiting.Load()}
 }
 
-// Next returns one or more whole commands, as arrays of bulk strings in one
-// buffer, and their number. The buffer is the caller's until the next call.
-// After an error nothing follows. The caller reports a ProtocolError to the client.
+// Next returns one or more whole commands, as arrays of bulk strings in one buffer,
+// and their number. The buffer is the caller's until the next call. After an error
+// nothing follows. The caller reports a ProtocolError to the client.
 func (g *Guard) Next() (data []byte, n int, err error) {
 	for {
 		if data, n = g.collect(); n > 0 {
@@ -104,8 +104,7 @@ func (g *Guard) Next() (data []byte, n int, err error) {
 	}
 }
 
-// mayRest reports whether an error is a timeout, and the limit for the client has been
-// raised meanwhile.
+// mayRest reports whether an error is a timeout, and the client's limit has been raised meanwhile.
 func (g *Guard) mayRest(err error) bool {
 	if !errors.Is(err, os.ErrDeadlineExceeded) || len(g.frames.in) > 0 {
 		return false
@@ -114,7 +113,8 @@ func (g *Guard) mayRest(err error) bool {
 	return wait == 0 || wait > g.allowed
 }
 
-// TryReader is a connection that reads what is there; poll.Conn is one.
+// TryReader is a connection that reads available input without waiting; poll.Conn
+// is one.
 type TryReader interface {
 	TryRead(p []byte) (int, error)
 }
@@ -147,10 +147,12 @@ func (g *Guard) TryNext(conn TryReader) (data []byte, n int, err error) {
 // Buffered is how many received bytes have not been passed on.
 func (g *Guard) Buffered() int { return len(g.frames.in) - g.frames.begin + len(g.early) }
 
-// Within reports whether there are such bytes: most likely a part of a command.
+// Within reports whether there are such bytes, which are most likely a part of a
+// command.
 func (g *Guard) Within() bool { return g.Buffered() > 0 || g.err != nil }
 
-// Filled reports whether the last read filled the buffer: there may be more.
+// Filled reports whether the last read filled the buffer, so that there may be
+// more.
 func (g *Guard) Filled() bool { return len(g.frames.in) == cap(g.frames.in) || len(g.early) > 0 }
 
 // collect gathers complete commands of one form, adjacent arrays or successive lines, up to
@@ -252,16 +254,17 @@ func (g *Guard) fill(read func([]byte) (int, error), waits bool) error {
 
 // Errors of clients that came to the wrong port.
 var (
-	// ErrSpeaksTLS: a client speaks TLS where plain commands are expected.
+	// ErrSpeaksTLS means that a client speaks TLS where plain commands are
+	// expected.
 	ErrSpeaksTLS = errors.New("the client speaks TLS, and this port does not")
-	// ErrSpeaksPeer: another node takes this port for the peer port.
+	// ErrSpeaksPeer means that another node takes this port for the peer port.
 	ErrSpeaksPeer = errors.New("a node takes this port for the peer port")
 )
 
 // Secured reports whether the connection is under TLS.
 func (g *Guard) Secured() bool { return g.out.seal != nil }
 
-// read takes what arrived early, or reads from the socket.
+// read takes early input, or reads from the socket.
 func (g *Guard) read(p []byte) (int, error) {
 	if len(g.early) == 0 {
 		return g.Conn.Read(p)

@@ -13,7 +13,7 @@ import (
 
 	"github.com/tidwall/redcon"
 
-	"lockstep/engine/words"
+	"lockstep/ground/words"
 )
 
 func testLimits() Limits {

@@ -12,11 +12,11 @@ import (
 type Limits struct {
 	// BulkBytesMax is the longest argument (proto-max-bulk-len).
 	BulkBytesMax int64
-	// QueryBytesMax bounds what is buffered of a client's requests, and so one
+	// QueryBytesMax bounds the buffered bytes of a client's requests, and so one
 	// command with all its arguments (client-query-buffer-limit).
 	QueryBytesMax int64
-	// StallTimeout is how long a client may send nothing within a command, and
-	// take nothing of what waits for it.
+	// StallTimeout is how long a client may send nothing within a command, and how
+	// long it may read nothing of its waiting output.
 	StallTimeout time.Duration
 	// IdleTimeout is how long a client may send nothing between commands; 0 is for ever
 	// (timeout).
@@ -68,8 +68,9 @@ type Traffic struct {
 	In, Out atomic.Uint64
 	// Reads and Writes count how often a socket was read and written.
 	Reads, Writes atomic.Uint64
-	// ProtocolErrors counts clients closed for what they sent, QueryClosed and
-	// OutputClosed those closed for the size of what they sent, or did not take.
+	// ProtocolErrors counts clients closed for invalid input, QueryClosed those
+	// closed for too large requests, and OutputClosed those closed for too much
+	// unread output.
 	ProtocolErrors, QueryClosed, OutputClosed atomic.Uint64
 	// Waiting is the number of bytes that wait for all clients together. Crowded is
 	// sent to, without waiting, when they become more than Limits.TogetherMax.
@@ -104,10 +105,12 @@ func protocolError(format string, args ...any) error {
 
 // Reasons to close a connection without a reply, as Redis does.
 var (
-	// ErrQueryBuffer: more was sent than client-query-buffer-limit allows.
+	// ErrQueryBuffer means that the client sent more than client-query-buffer-limit
+	// allows.
 	ErrQueryBuffer = errors.New("resp: the query buffer limit is exceeded")
-	// ErrOutputBuffer: the client does not read its replies.
+	// ErrOutputBuffer means that the client does not read its replies.
 	ErrOutputBuffer = errors.New("resp: the output buffer limit is exceeded")
-	// ErrStalled: the client has read nothing of its waiting replies for too long.
+	// ErrStalled means that the client has read nothing of its waiting replies for
+	// too long.
 	ErrStalled = errors.New("resp: the client reads nothing of what waits for it")
 )

@@ -36,7 +36,7 @@ type output struct {
 	// that has: the limits hold for that.
 	most atomic.Int64
 
-	mu sync.Mutex
+	mu sync.Mutex // guards what follows, and block, tried
 	// While holding, what is written waits for Release in held, as far as there is room. As
 	// long as held has bytes, the queue is empty.
 	holding bool
@@ -92,7 +92,7 @@ func recycle(piece []byte) {
 	}
 }
 
-// heldBytesMax is the most that is held back.
+// heldBytesMax is the most that Hold keeps back.
 const heldBytesMax = 16 << 10
 
 // heldPool has the buffers for what is held, because that is soon released.
@@ -351,15 +351,15 @@ func (o *output) appendLocked(p []byte) {
 	o.holdLocked(o.queued+int64(len(p)), o.leaving)
 }
 
-// holdLocked notes how much waits now.
+// holdLocked records how much waits now.
 func (o *output) holdLocked(queued, leaving int64) {
 	o.queued, o.leaving = queued, leaving
 	o.traffic.Waiting.Add(queued + leaving - o.waiting.Swap(queued+leaving))
 	o.tellRoomLocked()
 }
 
-// know notes whether the next request is that of a client that has logged in. Replies
-// that wait already were asked for by one that had.
+// know records whether the next request is that of a client that has logged in. Replies that
+// already wait belong to requests of a client that had.
 func (o *output) know(authed bool) {
 	switch known := o.most.Load() == 0; {
 	case known == authed:
@@ -484,7 +484,7 @@ func (o *output) drain() {
 	}
 }
 
-// endPieceLocked notes how the writing of a piece ended.
+// endPieceLocked records how the writing of a piece ended.
 func (o *output) endPieceLocked(err error) {
 	waiting := o.queued + o.leaving
 	o.holdLocked(o.queued, 0)

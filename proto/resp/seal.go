@@ -48,7 +48,7 @@ const (
 	sealedKept = 16 << 10
 )
 
-// seal encrypts p. What it returns must be given back with done.
+// seal encrypts p. The result must be given back with done.
 func (s *Sealed) seal(p []byte) ([]byte, error) {
 	s.box.fill(true)
 	_, err := s.Conn.Write(p)
@@ -56,7 +56,7 @@ func (s *Sealed) seal(p []byte) ([]byte, error) {
 	return s.box.take(), err
 }
 
-// goodbye is what ends a connection properly.
+// goodbye is the message that properly ends a TLS connection.
 func (s *Sealed) goodbye() []byte {
 	_ = s.CloseWrite()
 	return s.box.take()
@@ -71,11 +71,11 @@ func (s *Sealed) done(buf []byte) {
 	}
 }
 
-// box is the socket as TLS sees it. Its lock is never held while another is
-// taken: the goroutine that reads may make TLS write.
+// box is the socket as TLS sees it. No other lock is taken while its lock is held,
+// because the goroutine that reads may make TLS write.
 type box struct {
 	net.Conn
-	mu sync.Mutex
+	mu sync.Mutex // guards what follows
 	// While holding, what is written stays here. While filling, it is a reply, of any
 	// length.
 	holding, filling bool

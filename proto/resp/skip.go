@@ -5,8 +5,8 @@ import (
 	"strconv"
 )
 
-// Skip returns the length of the first reply in b, which is whole and well
-// formed: our own.
+// Skip returns the length of the first reply in b, which must be whole and well
+// formed, as this server's own replies are.
 func Skip(b []byte) int {
 	end := bytes.IndexByte(b, '\n')
 	if end < 0 {

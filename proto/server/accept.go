@@ -8,25 +8,26 @@ import (
 	"time"
 )
 
-// Closing a listener resets the connections in its queue: those that the kernel has made
-// and nobody has accepted. Their clients have sent their first command, and cannot tell
-// whether it ran. So a server that stops first has the kernel answer no new requests for
-// a connection, where the kernel can do that. Then it accepts the connections that are
-// made or half made, and closes the listener last. A client that comes later is refused,
-// and every client library knows what that means.
+// Closing a listener resets the connections in its queue, which the kernel has established and the
+// server has not accepted yet. Their clients have sent their first command, and cannot tell whether
+// it ran. So a stopping server first has the kernel ignore new connection requests, where the
+// kernel can do that. Then it accepts the connections that are established or half established, and
+// closes the listener last. A client that comes later is refused, and every client library knows
+// what that means.
 
 const (
-	// lastGap is for how long nobody must have come before the listener is closed: those
-	// who were half there have come by then, if they are not far away. lastWait is how
-	// long that may take, where new ones cannot be kept away, and lastMost where somebody
-	// waits there still: on a busy machine nobody may have looked meanwhile.
+	// The listener is closed when no client has come for lastGap: the handshakes of
+	// half-established connections have completed by then, unless their clients are far away.
+	// lastWait bounds this where new connections cannot be kept out. lastMost bounds it if
+	// connections are still queued then, because on a busy machine they may not have been accepted
+	// in time.
 	lastGap  = 20 * time.Millisecond
 	lastWait = 250 * time.Millisecond
 	lastMost = 2 * time.Second
 )
 
-// Listen opens a port for clients. It is one of plain TCP: of Multipath TCP, which Go
-// would take, new requests cannot be kept away.
+// Listen opens a port for clients. It uses plain TCP: for Multipath TCP, Go's default, new requests
+// could not be kept out.
 func Listen(addr string) (net.Listener, error) { return listen(addr, nil) }
 
 func listen(addr string, control func(network, addr string, c syscall.RawConn) error) (net.Listener, error) {
@@ -35,8 +36,8 @@ func listen(addr string, control func(network, addr string, c syscall.RawConn) e
 	return c.Listen(context.Background(), "tcp", addr)
 }
 
-// Try reports whether Listen would open a port. Nobody gets a connection meanwhile, for
-// it would be reset.
+// Try reports whether Listen could open a port. It accepts no connection meanwhile, because that
+// would be reset.
 func Try(addr string) error {
 	l, err := listen(addr, shut)
 	if err != nil {
@@ -68,8 +69,8 @@ func (s *Server) accept(l net.Listener, begin func(net.Conn)) {
 				acceptLast(l, begin)
 				return
 			}
-			// Most likely out of file descriptors: to try at once would only burn a
-			// core.
+			// The process is most likely out of file descriptors, so retrying at
+			// once would only burn a core.
 			delay = min(max(2*delay, 5*time.Millisecond), time.Second)
 			s.cfg.Log.Warn("accept failed", "err", err, "retry", delay)
 			select {
@@ -84,7 +85,7 @@ func (s *Server) accept(l net.Listener, begin func(net.Conn)) {
 	}
 }
 
-// deadliner is a listener that can be told for how long to wait.
+// deadliner is a listener whose Accept can be given a deadline.
 type deadliner interface{ SetDeadline(t time.Time) error }
 
 // acceptLast accepts the clients that are connected already, and closes the listener.
@@ -99,7 +100,7 @@ func acceptLast(l net.Listener, begin func(net.Conn)) {
 		switch {
 		case err == nil:
 			begin(conn)
-		case !queued(l): // on a busy machine the time may be over before anybody has looked
+		case !queued(l): // on a busy machine the time may be over before a queued connection was accepted
 			return
 		}
 	}
@@ -111,8 +112,8 @@ func (s *Server) isStopping() bool {
 	return s.stopping
 }
 
-// StopAccepting closes the listeners once the clients have been accepted that are there;
-// clients go on.
+// StopAccepting accepts the clients that are already connected, and closes the listeners. Connected
+// clients are still served.
 func (s *Server) StopAccepting() {
 	s.mu.Lock()
 	began := s.stopping
@@ -124,7 +125,7 @@ func (s *Server) StopAccepting() {
 			break
 		}
 		keepAway(l)
-		// A goroutine that waits in Accept wakes up.
+		// This wakes a goroutine that waits in Accept.
 		if d, ok := l.(deadliner); !ok || d.SetDeadline(time.Now().Add(-time.Second)) != nil {
 			l.Close()
 		}

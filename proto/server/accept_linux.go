@@ -7,9 +7,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// newcomersOnly drops segments that ask for a connection, which have SYN set and ACK
-// not, and passes all others. A filter of a listener sees the TCP header; flags are its
-// byte 13.
+// newcomersOnly drops connection requests (segments with SYN set and ACK not), and passes all
+// others. A listener's filter sees the TCP header; the flags are its byte 13.
 var newcomersOnly = []unix.SockFilter{
 	{Code: unix.BPF_LD | unix.BPF_B | unix.BPF_ABS, K: 13},
 	{Code: unix.BPF_ALU | unix.BPF_AND | unix.BPF_K, K: 0x12},
@@ -18,16 +17,16 @@ var newcomersOnly = []unix.SockFilter{
 	{Code: unix.BPF_RET | unix.BPF_K, K: 0xffffffff},
 }
 
-// keepAway has the kernel not answer requests for a connection, so that the listener's
-// queue gets no longer. Connections that are made all the same inherit the filter, and
-// it does nothing to them.
+// keepAway has the kernel ignore new connection requests, so that the listener's queue stops
+// growing. Connections that are still being established inherit the filter, which does not affect
+// them.
 func keepAway(l net.Listener) {
 	c, ok := l.(syscall.Conn)
 	if !ok {
 		return
 	}
-	// Where there are no filters the queue is emptied all the same. Only a client that comes
-	// at the last moment is reset.
+	// Where there are no filters the queue is emptied all the same. Only a client that comes at the
+	// last moment is reset.
 	control(c, refuseNewcomers)
 }
 
@@ -36,10 +35,10 @@ func refuseNewcomers(fd uintptr) {
 	_ = unix.SetsockoptSockFprog(int(fd), unix.SOL_SOCKET, unix.SO_ATTACH_FILTER, &program)
 }
 
-// shut keeps everybody away from a socket from before it listens.
+// shut keeps all clients away from a socket before it starts to listen.
 func shut(_, _ string, c syscall.RawConn) error { return c.Control(refuseNewcomers) }
 
-// queued reports whether somebody waits to be accepted.
+// queued reports whether a connection waits to be accepted.
 func queued(l net.Listener) (is bool) {
 	if c, ok := l.(syscall.Conn); ok {
 		control(c, func(fd uintptr) {
@@ -50,7 +49,7 @@ func queued(l net.Listener) (is bool) {
 	return is
 }
 
-// unread is how many bytes a connection has that nobody has read.
+// unread is how many received bytes of a connection have not been read.
 func unread(fd uintptr) int {
 	n, err := unix.IoctlGetInt(int(fd), unix.TIOCINQ)
 	if err != nil {

@@ -2,5 +2,5 @@
 
 package server
 
-// cork does nothing where the kernel knows no such thing.
+// cork does nothing where the kernel has no such option.
 func cork(uintptr) {}

@@ -10,22 +10,22 @@ import (
 	"lockstep/proto/poll"
 )
 
-// hold keeps what is sent from now on until the connection ends, or for a fifth
-// of a second where the system can, so that the last reply and the end are one
-// packet: a client that has the reply knows that nothing more is taken.
+// hold keeps back data sent from now on until the connection ends, or for a fifth
+// of a second where the system supports it. The last reply and the end then arrive
+// in one packet: a client that has the reply knows that no further command is
+// taken.
 func hold(conn net.Conn) { control(conn, cork) }
 
-// unreadMost is how long a server that closes waits for connections on which something
-// has come that is not read yet.
+// unreadMost is how long a closing server waits while connections have unread input.
 const unreadMost = 2 * time.Second
 
-// awaitUnread returns when nothing is left unread: on a busy machine a command may be
-// there for long before it is looked at, and to close its connection would be to reset
-// it. awaitUnread waits for batches that are under way, too. A client that sends a part
-// of a command and no more does not hold the server up for long.
+// awaitUnread returns when no input is left unread. On a busy machine a command may have arrived
+// long before it is read, and closing its connection then would reset it. awaitUnread also waits
+// for batches under way. A client that sends only a part of a command delays the server for no
+// longer than unreadMost.
 func (s *Server) awaitUnread(ctx context.Context) {
 	end := time.Now().Add(unreadMost)
-	// What was read a moment ago may not count as under way yet.
+	// Input that was read a moment ago may not count as under way yet.
 	for quiet := 0; quiet < 2 && ctx.Err() == nil && (s.active.Load() > 0 || time.Now().Before(end)); pause(ctx, 2*time.Millisecond) {
 		if s.hasUnread() || s.atWork() {
 			quiet = 0
@@ -44,7 +44,7 @@ func pause(ctx context.Context, d time.Duration) {
 	}
 }
 
-// hasUnread reports whether something has come on any connection that is not read yet.
+// hasUnread reports whether any connection has received input that is not read yet.
 func (s *Server) hasUnread() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -58,8 +58,8 @@ func (s *Server) hasUnread() bool {
 	return false
 }
 
-// atWork reports whether anything is under way, or may be: what a loop has read counts
-// when it has had its turn.
+// atWork reports whether a batch is under way, or may be: input that a loop has read counts only
+// after the loop has called its guest.
 func (s *Server) atWork() bool {
 	for _, l := range s.loops {
 		if !l.Resting() {
@@ -84,9 +84,9 @@ func control(conn any, f func(fd uintptr)) {
 // seeOffTime is how long a client has to notice that its connection ends.
 const seeOffTime = 50 * time.Millisecond
 
-// seeOff ends a connection so that the last replies arrive: to close it while
-// something comes in would make the kernel reset it, and take back what the
-// client has not read yet. What comes in is not run.
+// seeOff ends a connection so that the last replies arrive. If it were closed while
+// input still arrives, the kernel would reset it and discard what the client has
+// not read yet. The input is not run.
 func seeOff(conn net.Conn) {
 	half, ok := conn.(interface{ CloseWrite() error })
 	if !ok || half.CloseWrite() != nil || conn.SetReadDeadline(time.Now().Add(seeOffTime)) != nil {

@@ -10,8 +10,9 @@ import (
 // handshakeTimeout is how long a client's TLS handshake may take.
 const handshakeTimeout = 10 * time.Second
 
-// beginSecure serves a client under TLS. It counts from here on, and who is one
-// too many is closed without a word: there is no way to say one yet.
+// beginSecure serves a client under TLS. The client counts from here on. If there
+// are too many, it is closed without an error, because none can be sent before the
+// handshake.
 func (s *Server) beginSecure(conn net.Conn) {
 	if s.full() {
 		s.cfg.Stats.RejectedConns.Add(1)

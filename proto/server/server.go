@@ -31,9 +31,9 @@ import (
 
 	"github.com/tidwall/redcon"
 
-	"lockstep/cluster/caught"
-	"lockstep/cluster/quiet"
-	"lockstep/cluster/secure"
+	"lockstep/ground/caught"
+	"lockstep/ground/ratelog"
+	"lockstep/ground/secure"
 	"lockstep/proto/client"
 	"lockstep/proto/poll"
 	"lockstep/proto/resp"
@@ -41,30 +41,30 @@ import (
 )
 
 const (
-	// argsKept is how long a list of arguments an idle client keeps, and bytesKept
-	// the length of a batch that such a list may hold on to.
+	// argsKept is how long an argument list an idle client keeps, and bytesKept how
+	// long a batch such a list may keep in memory.
 	argsKept  = 1 << 14
 	bytesKept = 64 << 10
 )
 
 // finishPatience is how long a connection that is to be closed is kept for a client
-// that takes nothing of its last replies.
+// that does not read its last replies.
 const finishPatience = 10 * time.Second
 
-// Config is what a server is made with.
+// Config configures a server.
 type Config struct {
 	Backend *client.Backend
-	// MaxClients, ProtectedMode and KeepAlive are asked for each new connection.
+	// MaxClients, ProtectedMode and KeepAlive are called for each new connection.
 	MaxClients    func() int
 	ProtectedMode func() bool
 	KeepAlive     func() time.Duration
-	// PeerPort is named to nodes that come here by mistake.
+	// PeerPort is reported to nodes that connect here by mistake.
 	PeerPort int
-	// Secure is what TLS is spoken with on the ports given to ServeSecure.
+	// Secure returns the TLS configuration for the ports given to ServeSecure.
 	Secure   func() *tls.Config
 	Stats    *stats.Stats
 	Registry *client.Registry
-	// Panics catches those of the code that serves a client; may be nil.
+	// Panics catches the panics of the code that serves a client. It may be nil.
 	Panics *caught.Panics
 	Log    *slog.Logger
 }
@@ -75,25 +75,25 @@ type Server struct {
 	ctx    context.Context
 	cancel context.CancelFunc
 
-	mu        sync.Mutex
+	mu        sync.Mutex // guards listeners, conns, stopping, closed
 	listeners []net.Listener
 	conns     map[net.Conn]struct{}
 	// stopping is true if no new client is accepted, and closed if no client is served any more.
 	stopping, closed bool
-	// accepting are those that wait at listeners, wait all goroutines.
+	// accepting are the goroutines that wait at listeners, wait all goroutines.
 	accepting, wait sync.WaitGroup
-	// leaving: a connection is closed once what it asked for is answered.
+	// leaving means that each connection is closed once its requests are answered.
 	leaving   atomic.Bool
 	leaveTime time.Duration
 	active    atomic.Int64
-	// loops are those that connections are served in, next the one whose turn it is.
+	// loops serve connections; next picks the loop for the next connection.
 	loops []*poll.Loop
 	next  atomic.Uint32
-	// hall is where clients are whose TLS handshake is under way.
+	// hall holds the clients whose TLS handshake is under way.
 	hall secure.Hall
 	// strays, failures and cuts keep those from filling the log that come to the wrong
 	// port, those whose handshake fails, and those that are closed for what they hold.
-	strays, failures, cuts quiet.Log
+	strays, failures, cuts ratelog.Log
 }
 
 // New returns a server.
@@ -107,13 +107,13 @@ func New(cfg Config) *Server {
 	return s
 }
 
-// Serve begins to accept clients on a listener.
+// Serve starts to accept clients on a listener.
 func (s *Server) Serve(l net.Listener) { s.listen(l, s.begin) }
 
-// ServeSecure begins to accept clients under TLS on a listener.
+// ServeSecure starts to accept clients under TLS on a listener.
 func (s *Server) ServeSecure(l net.Listener) { s.listen(l, s.beginSecure) }
 
-// refuse tells a client why it is not served.
+// refuse reports to a client why it is not served.
 func (s *Server) refuse(conn net.Conn, why string) {
 	s.cfg.Stats.RejectedConns.Add(1)
 	_ = conn.SetWriteDeadline(time.Now().Add(time.Second))
@@ -123,15 +123,15 @@ func (s *Server) refuse(conn net.Conn, why string) {
 
 const errTooManyClients = "ERR max number of clients reached"
 
-// full reports whether there are as many clients as there may be; those whose handshake
-// is under way count.
+// full reports whether the maximum number of clients is reached. Clients whose handshake is under
+// way count.
 func (s *Server) full() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return len(s.conns) >= s.cfg.MaxClients()
 }
 
-// protected says why a client from elsewhere is not taken; "" if it is.
+// protected says why a client from another host is refused, or "" if it is not.
 func (s *Server) protected(conn net.Conn) string {
 	if s.cfg.ProtectedMode() && !local(conn.RemoteAddr()) {
 		return "DENIED Lockstep is running in protected mode because protected mode is enabled and no password is set for the default user. In this mode connections are only accepted from the loopback interface. " +
@@ -145,7 +145,7 @@ func local(a net.Addr) bool {
 	return !ok || tcp.IP.IsLoopback()
 }
 
-// begin serves a client that speaks plainly.
+// begin serves a client without TLS.
 func (s *Server) begin(conn net.Conn) {
 	why := s.protected(conn)
 	if s.full() {
@@ -179,7 +179,7 @@ func (s *Server) keepAlive(conn net.Conn) {
 	}
 }
 
-// enter counts a connection. It returns false if the server is closed, and so is it.
+// enter counts a connection. If the server is closed it closes the connection and returns false.
 func (s *Server) enter(conn net.Conn) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -201,13 +201,13 @@ func (s *Server) leave(conn net.Conn) {
 	s.wait.Done()
 }
 
-// serve answers one client until it leaves.
+// serve answers one client until its connection ends.
 func (s *Server) serve(conn net.Conn) {
 	t := s.newTalk(conn, conn)
 	t.run(nil)
 }
 
-// cut says in the log which client was closed for what it did not read.
+// cut logs which client was closed for not reading its replies.
 func (s *Server) cut(from net.Addr, waiting int64, why error) {
 	s.cuts.Warn(s.cfg.Log, "a client was closed", "from", from.String(), "reason", why, "waiting_bytes", waiting)
 }
@@ -219,8 +219,8 @@ func (s *Server) evict() {
 	})
 }
 
-// limits are those that the settings of the moment ask for, of a client that has
-// subscribed to something or of another one.
+// limits are the limits by the current settings, for a client that has
+// subscriptions or for another one.
 func (s *Server) limits(subscribed bool) resp.Limits {
 	set := s.cfg.Backend.Settings()
 	limits := resp.DefaultLimits
@@ -237,8 +237,8 @@ func (s *Server) limits(subscribed bool) resp.Limits {
 	return limits
 }
 
-// blocked is told when a client begins and ends to wait for a key: its batch
-// does not count as under way meanwhile, for that may be long.
+// blocked is called when a client starts and stops waiting for a key. Meanwhile its
+// batch does not count as under way, because the wait may be long.
 func (s *Server) blocked(yes bool) {
 	if yes {
 		s.active.Add(-1)
@@ -247,8 +247,8 @@ func (s *Server) blocked(yes bool) {
 	}
 }
 
-// parse takes whole commands apart; the arguments point into data. The lists
-// of arguments are cut from arena.
+// parse splits data into commands. The arguments point into data. The argument
+// lists are cut from arena.
 func parse(data []byte, batch [][][]byte, arena [][]byte) ([][][]byte, [][]byte) {
 	used := 0
 	for len(data) > 0 {
@@ -257,8 +257,8 @@ func parse(data []byte, batch [][][]byte, arena [][]byte) ([][][]byte, [][]byte)
 			return nil, arena
 		}
 		if used+len(args) > cap(arena) {
-			// The list did not fit and stands elsewhere; the next ones begin a new
-			// arena, which is no larger than one that is kept.
+			// The list did not fit and was allocated elsewhere. The next ones use a
+			// new arena, which is no larger than one that is kept.
 			arena, used = make([][]byte, min(max(64, 2*cap(arena), 2*len(args)), argsKept)), 0
 		} else {
 			used += len(args)
@@ -269,17 +269,17 @@ func parse(data []byte, batch [][][]byte, arena [][]byte) ([][][]byte, [][]byte)
 	return batch, arena
 }
 
-// leaveTime is how long clients that are there have for one more batch before
-// their connections are closed at any rate.
+// leaveTime is how long connected clients have for one more batch before their
+// connections are closed in any case.
 const leaveTime = 250 * time.Millisecond
 
-// Close lets clients leave, lets batches under way finish, until ctx ends, and
+// Close lets clients leave, lets batches under way finish until ctx ends, and
 // closes all connections.
 //
-// A client that is at work gets its reply and the end of its connection together,
-// and so knows before its next command that there is nobody to send it to. Were it
-// closed between two commands, the second might be on its way, and nobody could
-// tell it that it did not run.
+// An active client gets its reply and the end of its connection together, and so
+// knows before its next command that the server is gone. If its connection were
+// closed between two commands, the second might be on its way, and the client could
+// not know that it did not run.
 func (s *Server) Close(ctx context.Context) {
 	s.StopAccepting()
 	patience := time.Now()

@@ -6,19 +6,20 @@ import (
 	"runtime"
 	"time"
 
-	"lockstep/cluster/caught"
 	"lockstep/cluster/secret"
+	"lockstep/ground/caught"
 	"lockstep/proto/client"
 	"lockstep/proto/poll"
 	"lockstep/proto/resp"
 )
 
-// talk is one client's connection being served: in a loop while its batches need no
-// waiting, else by a goroutine of its own. One of the two has it at a time.
+// talk is the serving of one client's connection: by a loop while its batches need
+// no waiting, else by a goroutine of its own. Only one of the two has the
+// connection at a time.
 type talk struct {
 	s *Server
-	// conn is what the guard reads, and raw the connection underneath. polled is raw as the
-	// loops know it, or nil if it cannot be in a loop.
+	// conn is what the guard reads, and raw the connection underneath. polled is raw as a
+	// connection of a loop, or nil if it cannot be in a loop.
 	conn, raw net.Conn
 	polled    *poll.Conn
 	guard     *resp.Guard
@@ -26,23 +27,23 @@ type talk struct {
 	batch     [][][]byte
 	arena     [][]byte
 	dataBytes int
-	// slow tells how often batches have had to leave the loop as of late.
+	// slow measures how often batches have had to leave the loop lately.
 	slow int
 
-	// The rest belongs to the loop. done has it called when a batch is answered; pending: one
-	// is on its way, and counts as under way.
+	// The loop owns the following fields. done makes the loop call Called when a batch is answered.
+	// pending means that a batch has been sent, and counts as under way.
 	done    func(alone bool)
 	pending bool
-	// more is true if the loop has told of something, and the socket was not read since.
-	// To take what is in the guard is not to read: the loop does not tell twice.
+	// more is true if the loop has reported input and the socket was not read since. Taking input
+	// from the guard does not count as reading, because the loop does not report twice.
 	more bool
-	// deadline is when the client must have sent something, allowed after it became idle.
-	// It is zero if there is no such time.
+	// deadline is when the client must have sent something, or zero if there is no such time.
+	// allowed is the time that it was given when it became idle.
 	deadline time.Time
 	allowed  time.Duration
 }
 
-// newTalk begins to serve a connection; raw is the one underneath.
+// newTalk prepares to serve a connection. raw is the connection underneath.
 func (s *Server) newTalk(conn, raw net.Conn) *talk {
 	t := &talk{s: s, conn: conn, raw: raw}
 	t.polled, _ = conn.(*poll.Conn)
@@ -55,9 +56,10 @@ func (s *Server) newTalk(conn, raw net.Conn) *talk {
 	return t
 }
 
-// limits are those of the moment for this client.
+// limits are the current limits for this client.
 func (t *talk) limits() resp.Limits {
-	// There is none while it is being made, and others may know it already.
+	// The client is nil while it is being made, and limits may already be called
+	// then.
 	c := t.client
 	limits := t.s.limits(c != nil && c.Connection().Subscribed())
 	if limits.IdleTimeout > 0 && c != nil && c.Connection().Listens() {
@@ -66,9 +68,9 @@ func (t *talk) limits() resp.Limits {
 	return limits
 }
 
-// beginLoops begins the loops for connections. Half of the processors are theirs:
-// the others are for the log, what it brings, and what takes long. Where there can be
-// none, each connection has a goroutine.
+// beginLoops starts the loops for connections, for half of the processors. The other half is for
+// the log, the work that it brings, and long commands. On systems without loops each connection has
+// a goroutine.
 func (s *Server) beginLoops() {
 	for range max(1, runtime.NumCPU()/2) {
 		l, err := poll.New()
@@ -79,7 +81,8 @@ func (s *Server) beginLoops() {
 	}
 }
 
-// poll makes a connection one of a loop. It returns nil if it stays what it is.
+// poll puts a connection under a loop. It returns nil if that is not possible, and
+// the connection is then unchanged.
 func (s *Server) poll(conn net.Conn) *poll.Conn {
 	tcp, ok := conn.(*net.TCPConn)
 	if !ok || len(s.loops) == 0 {
@@ -92,12 +95,12 @@ func (s *Server) poll(conn net.Conn) *poll.Conn {
 	return polled
 }
 
-// run serves the client by this goroutine: first what left the loop, if anything did,
-// and then until it ends or can go back into the loop.
+// run serves the client on this goroutine: first the work that left the loop, if there is any, and
+// then until the connection ends or can go back into the loop.
 func (t *talk) run(first func() bool) {
 	back := false
 	defer func() {
-		// A fault in what one connection does must not end the node.
+		// A panic while serving one connection must not end the node.
 		if p := recover(); p != nil {
 			t.s.cfg.Panics.Note("a client", p)
 			back = false
@@ -117,7 +120,8 @@ func (t *talk) run(first func() bool) {
 	}
 }
 
-// first does what left the loop; it has been counted as under way there.
+// first runs the work that left the loop. The loop has already counted it as under
+// way.
 func (t *talk) first(do func() bool) bool {
 	defer t.s.active.Add(-1)
 	return do()
@@ -130,7 +134,7 @@ func (t *talk) close() {
 	t.s.leave(t.raw)
 }
 
-// finish sends what is left to be sent.
+// finish sends the remaining output.
 func (t *talk) finish() {
 	t.guard.Finish(finishPatience)
 	if t.s.leaving.Load() {
@@ -138,8 +142,8 @@ func (t *talk) finish() {
 	}
 }
 
-// serve answers batches until the client or the node has had enough, or the
-// connection can go into a loop; that is true.
+// serve answers batches until the client or the server ends the connection, and
+// then returns false. It returns true when the connection can go into a loop.
 func (t *talk) serve() (back bool) {
 	for {
 		data, n, err := t.guard.Next()
@@ -163,13 +167,14 @@ func (t *talk) serve() (back bool) {
 func (t *talk) loops() bool { return t.polled != nil && !t.polled.LeftForGood() }
 
 const (
-	// slowWeight is how many batches that need no waiting make up for one that does;
-	// where the sum goes beyond slowMax the connection stays with its goroutine, for to
-	// go to and fro costs more than it saves.
+	// slowWeight is how many batches that need no waiting outweigh one that does. Where the sum
+	// exceeds slowMax the connection stays with its goroutine, because moving back and forth costs
+	// more than it saves.
 	slowWeight, slowMax = 8, 64
 )
 
-// farewell tells the client why it is not served any more, if it is to know.
+// farewell reports to the client why it is no longer served, for errors that
+// clients are told.
 func (t *talk) farewell(err error) {
 	var told resp.ProtocolError
 	if errors.As(err, &told) {
@@ -197,7 +202,7 @@ func (t *talk) parse(data []byte, n int) bool {
 	return true
 }
 
-// handle has the batch answered. It returns false if the connection is to be closed.
+// handle answers the batch. It returns false if the connection is to be closed.
 func (t *talk) handle() bool {
 	last := t.s.leaving.Load()
 	if last {
@@ -205,13 +210,13 @@ func (t *talk) handle() bool {
 	}
 	goOn := t.client.Handle(t.batch) && !(last && !t.client.InTransaction())
 	if cap(t.arena) > argsKept || t.dataBytes > bytesKept {
-		// They point into what may be large.
+		// They point into a buffer that may be large.
 		t.arena, t.batch = nil, nil
 	}
 	return goOn
 }
 
-// answer has a batch answered; it counts as under way until then.
+// answer runs how to answer a batch, which counts as under way until then.
 func (t *talk) answer(how func() bool) bool {
 	t.s.active.Add(1)
 	return t.first(how)
@@ -231,10 +236,11 @@ func (t *talk) TryRead(p []byte) (int, error) {
 	return t.polled.TryRead(p)
 }
 
-// drained reports whether there is nothing to look at until the loop reports more input.
+// drained reports whether there is nothing to read until the loop reports more input.
 func (t *talk) drained() bool { return !t.more && !t.guard.Filled() && t.polled.Drained() }
 
-// step answers what is there, until nothing is, or somebody else has to go on.
+// step answers the available input, until there is none or another goroutine has to
+// continue.
 func (t *talk) step() {
 	defer t.guarded()
 	t.deadline = time.Time{}
@@ -278,15 +284,16 @@ func (t *talk) step() {
 }
 
 const (
-	// stepsMax is how many reads or batches of one client are taken before others have
+	// stepsMax is how many reads or batches of one client are handled before other clients have
 	// their turn.
 	stepsMax = 8
-	// loopBytesMax is how many bytes of one command, or of one batch, are taken in a
-	// loop: what is longer takes long, and is for a goroutine.
+	// loopBytesMax is the longest command or batch, in bytes, that a loop handles. Longer ones take
+	// long and go to a goroutine.
 	loopBytesMax = 64 << 10
 )
 
-// begin begins a batch. It returns false if somebody else goes on.
+// begin starts a batch. It returns false if the batch is not finished, and will be
+// continued elsewhere.
 func (t *talk) begin() bool {
 	t.pending = true
 	t.s.active.Add(1)
@@ -294,7 +301,8 @@ func (t *talk) begin() bool {
 	return t.came(t.client.Begin(t.batch, t.done))
 }
 
-// came goes on behind a step of a batch. It returns false if somebody else does.
+// came continues after a step of a batch. It returns false if the batch will be
+// continued elsewhere.
 func (t *talk) came(to client.Progress) bool {
 	switch to {
 	case client.Answered:
@@ -317,7 +325,7 @@ func (t *talk) came(to client.Progress) bool {
 	return false
 }
 
-// hold makes replies wait for those to other clients.
+// hold makes replies wait until those to other clients are written.
 func (t *talk) hold() {
 	t.guard.Hold()
 	t.polled.Later()
@@ -326,7 +334,8 @@ func (t *talk) hold() {
 // Flush implements poll.Guest.
 func (t *talk) Flush() { t.guard.Release() }
 
-// rest waits for the client to send something. Within a command it must be soon.
+// rest waits for the client to send something. Within a command the time for that
+// is short.
 func (t *talk) rest() {
 	t.deadline, t.allowed = time.Time{}, t.patience()
 	if t.allowed > 0 {
@@ -335,7 +344,7 @@ func (t *talk) rest() {
 	}
 }
 
-// patience is for how long the client may send nothing as of now; 0: for ever.
+// patience is how long the client may currently send nothing; 0 means for ever.
 func (t *talk) patience() time.Duration {
 	limits := t.limits()
 	if t.guard.Within() {
@@ -344,8 +353,8 @@ func (t *talk) patience() time.Duration {
 	return limits.IdleTimeout
 }
 
-// outside takes the connection out of the loop: a goroutine goes on, with what is to
-// be done first, or else with what the client sends.
+// outside takes the connection out of the loop. A goroutine continues, with first if that is not
+// nil, else with the client's input.
 func (t *talk) outside(first func() bool) {
 	t.deadline = time.Time{}
 	t.polled.Leave()
@@ -357,7 +366,7 @@ func (t *talk) outside(first func() bool) {
 	go t.run(first)
 }
 
-// Called implements poll.Guest: the batch that is pending has its answers.
+// Called implements poll.Guest: the pending batch has its answers.
 func (t *talk) Called() {
 	if !t.pending {
 		return
@@ -382,7 +391,7 @@ func (t *talk) Tick() {
 		t.polled.Clock(false)
 	case now.After(t.deadline):
 		if wait := t.patience(); wait == 0 || wait > t.allowed {
-			// It may rest for longer by now.
+			// It may be idle for longer by now.
 			t.rest()
 			return
 		}
@@ -390,7 +399,7 @@ func (t *talk) Tick() {
 	}
 }
 
-// guarded ends the connection after a fault in the loop.
+// guarded ends the connection after a panic in the loop.
 func (t *talk) guarded() {
 	if p := recover(); p != nil {
 		p = caught.Carry(p)

@@ -9,16 +9,17 @@ import (
 	"time"
 )
 
-// histogram counts how long one command took. Its buckets are those of
-// Redis's: of two significant digits, from 1 ns to a second; what takes longer
-// counts as a second. The memory is there from the first call on.
+// histogram counts how long one command took. Its buckets are those of Redis: two
+// significant digits, from 1 ns to a second. Longer calls count as a second. The
+// memory is allocated at the first call.
 type histogram struct {
 	counts atomic.Pointer[[histogramBuckets]atomic.Uint64]
 }
 
 const (
-	// A bucket's number is the power of two of its row, and its place in the row.
-	// The first row has all places, the others the upper half of theirs.
+	// A bucket's number is made of the power of two of its row and its position in
+	// the row. The first row has all positions, the others the upper half of
+	// theirs.
 	histogramPlaces  = 128
 	histogramRows    = 24
 	histogramBuckets = histogramRows * histogramPlaces
@@ -52,10 +53,10 @@ func (h *histogram) add(took time.Duration, times uint64) {
 	counts[bucketOf(min(uint64(max(took, 1)), histogramMaxNs))].Add(times)
 }
 
-// reset forgets all calls, and gives the memory back.
+// reset forgets all calls and frees the memory.
 func (h *histogram) reset() { h.counts.Store(nil) }
 
-// look copies the counts; nil if there were no calls.
+// look copies the counts. It returns nil if there were no calls.
 func (h *histogram) look() (counts []uint64, total uint64) {
 	live := h.counts.Load()
 	if live == nil {
@@ -72,8 +73,8 @@ func (h *histogram) look() (counts []uint64, total uint64) {
 	return counts, total
 }
 
-// percentileUsec is the time, in microseconds, within which percent of the
-// calls were answered.
+// percentileUsec is the time, in microseconds, within which percent of the calls
+// were answered.
 func percentileUsec(counts []uint64, total uint64, percent float64) float64 {
 	want := max(uint64(percent/100*float64(total)+0.5), 1)
 	sum := uint64(0)
@@ -89,11 +90,12 @@ func percentileUsec(counts []uint64, total uint64, percent float64) float64 {
 	return math.NaN()
 }
 
-// LatencyStep is one step of LATENCY HISTOGRAM: so many calls took no longer.
+// LatencyStep is one step of LATENCY HISTOGRAM: this many calls took at most this
+// long.
 type LatencyStep struct{ Usec, Calls uint64 }
 
-// steps sums the counts up at powers of two, from 1024 ns on; steps at which
-// nothing is new are left out.
+// steps adds up the counts at powers of two, from 1024 ns on. Steps without new
+// calls are left out.
 func steps(counts []uint64, total uint64) []LatencyStep {
 	var list []LatencyStep
 	sum, next := uint64(0), 0
@@ -110,7 +112,7 @@ func steps(counts []uint64, total uint64) []LatencyStep {
 	return list
 }
 
-// Latency is what took how long, of one command.
+// Latency is the distribution of one command's times.
 type Latency struct {
 	Name   string
 	Calls  uint64
@@ -120,8 +122,8 @@ type Latency struct {
 // Steps are the calls by powers of two.
 func (l *Latency) Steps() []LatencyStep { return steps(l.counts, l.Calls) }
 
-// Levels are the calls by powers of two up to a second, also those steps at
-// which nothing is new: each time the same steps.
+// Levels are the calls by powers of two up to a second, including steps without new
+// calls: the steps are the same each time.
 func (l *Latency) Levels() []LatencyStep {
 	var list []LatencyStep
 	sum, next := uint64(0), 0
@@ -140,8 +142,8 @@ func (l *Latency) PercentileUsec(percent float64) float64 {
 	return percentileUsec(l.counts, l.Calls, percent)
 }
 
-// PerLatency returns how long commands took that were called while times were
-// measured, by name.
+// PerLatency returns, by name, the times of the commands that were called while
+// times were measured.
 func (s *Stats) PerLatency() []Latency {
 	var all []Latency
 	for spec, st := range s.commands {
@@ -153,8 +155,8 @@ func (s *Stats) PerLatency() []Latency {
 	return all
 }
 
-// Times is how often all commands together took how long, in the buckets of a
-// histogram.
+// Times is the distribution of the times of all commands together, in the buckets
+// of a histogram.
 type Times [histogramBuckets]uint64
 
 // Times reads the counts of this moment. It stops no command.
@@ -170,8 +172,8 @@ func (s *Stats) Times() *Times {
 	return sum
 }
 
-// Since are the calls that came after earlier. Where counts were set back in
-// between, all that were counted since then are.
+// Since are the calls that came after earlier. If the counts were reset in between,
+// it is all calls counted since then.
 func (t *Times) Since(earlier *Times) (between Times, calls uint64) {
 	for i, n := range t {
 		if n >= earlier[i] {
@@ -183,8 +185,8 @@ func (t *Times) Since(earlier *Times) (between Times, calls uint64) {
 	return between, calls
 }
 
-// PercentileUsec is the time within which percent of the calls were answered,
-// of which there is at least one.
+// PercentileUsec is the time within which percent of the calls were answered. There
+// must be at least one call.
 func (t *Times) PercentileUsec(percent float64, calls uint64) float64 {
 	return percentileUsec(t[:], calls, percent)
 }

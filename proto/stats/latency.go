@@ -8,11 +8,11 @@ import (
 	"time"
 )
 
-// LatencyMonitor keeps the times of events that took long, for LATENCY. Below
-// the threshold it costs one look at it.
+// LatencyMonitor keeps the times of slow events, for LATENCY. An event below the
+// threshold costs one comparison.
 type LatencyMonitor struct {
 	thresholdMs atomic.Int64
-	mu          sync.Mutex
+	mu          sync.Mutex // guards events
 	events      map[string]*latencyEvent
 }
 
@@ -23,8 +23,8 @@ const (
 	latencyEventsMax  = 64
 )
 
-// Events of the node itself; those of commands are Redis's: EventCommand and
-// EventFastCommand.
+// Events of the node itself. The events for commands are those of Redis:
+// EventCommand and EventFastCommand.
 const (
 	EventCommand     = "command"
 	EventFastCommand = "fast-command"
@@ -37,19 +37,19 @@ const (
 // LatencySample is the longest an event took within one second.
 type LatencySample struct{ UnixSec, Ms int64 }
 
-// latencyEvent is what is kept of one event; samples are oldest first.
+// latencyEvent is the history of one event, with the oldest samples first.
 type latencyEvent struct {
 	samples []LatencySample
 	maxMs   int64
 }
 
-// SetThreshold says from how many milliseconds on an event is kept; 0: never.
+// SetThreshold sets from how many milliseconds on an event is kept; 0 means never.
 func (m *LatencyMonitor) SetThreshold(ms int64) { m.thresholdMs.Store(ms) }
 
-// Threshold is what SetThreshold said.
+// Threshold is the threshold in milliseconds.
 func (m *LatencyMonitor) Threshold() int64 { return m.thresholdMs.Load() }
 
-// Took notes how long an event took. Any goroutine may call it.
+// Took records how long an event took. Any goroutine may call it.
 func (m *LatencyMonitor) Took(event string, took time.Duration) {
 	if t := m.thresholdMs.Load(); t > 0 && took.Milliseconds() >= t {
 		m.add(event, LatencySample{time.Now().Unix(), took.Milliseconds()})
@@ -81,7 +81,7 @@ func (m *LatencyMonitor) add(event string, s LatencySample) {
 	e.samples = append(e.samples, s)
 }
 
-// LatencyHistory is what is kept of one event, oldest sample first.
+// LatencyHistory is the history of one event, oldest sample first.
 type LatencyHistory struct {
 	Event   string
 	Samples []LatencySample
@@ -100,7 +100,7 @@ func (m *LatencyMonitor) Histories() []LatencyHistory {
 	return all
 }
 
-// History returns one event; ok is false if nothing is kept of it.
+// History returns one event. ok is false if there is no history of it.
 func (m *LatencyMonitor) History(event string) (h LatencyHistory, ok bool) {
 	for _, h := range m.Histories() {
 		if h.Event == event {
@@ -110,7 +110,8 @@ func (m *LatencyMonitor) History(event string) (h LatencyHistory, ok bool) {
 	return LatencyHistory{}, false
 }
 
-// Reset forgets the events, or all if none are named, and counts those it knew.
+// Reset forgets the named events, or all if none are named, and returns how many
+// there were.
 func (m *LatencyMonitor) Reset(events ...string) int {
 	m.mu.Lock()
 	defer m.mu.Unlock()

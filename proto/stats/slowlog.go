@@ -9,11 +9,11 @@ import (
 	"lockstep/engine/command"
 )
 
-// Slowlog keeps the latest commands that took long. The time is what the
-// client waited for the command, the quorum's disks included; of a pipeline,
-// its share.
+// Slowlog keeps the latest slow commands. The time is how long the client waited
+// for the command, including the quorum's disks; for a pipeline it is the command's
+// share.
 type Slowlog struct {
-	mu     sync.Mutex
+	mu     sync.Mutex // guards nextID, entries
 	nextID int64
 	// entries are oldest first.
 	entries []SlowEntry
@@ -26,13 +26,13 @@ type SlowEntry struct {
 	Addr, Name        string
 }
 
-// Of a long command only so much is kept.
+// Bounds of what is kept of a long command.
 const (
 	slowArgsMax = 32
 	slowArgMax  = 128
 )
 
-// Add puts a command into the log, which keeps so many.
+// Add puts a command into the log, which keeps at most max entries.
 func (l *Slowlog) Add(e SlowEntry, max int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -44,7 +44,7 @@ func (l *Slowlog) Add(e SlowEntry, max int) {
 	}
 }
 
-// Get returns the newest n entries, newest first; all when n is negative.
+// Get returns the newest n entries, newest first. It returns all if n is negative.
 func (l *Slowlog) Get(n int) []SlowEntry {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -70,8 +70,8 @@ func (l *Slowlog) Reset() {
 	l.mu.Unlock()
 }
 
-// IsSlow tells whether a command belongs into a slow log of a length, which keeps commands that took slowerThanUs or
-// longer.
+// IsSlow reports whether a command belongs in a slow log of this length, which keeps commands that took slowerThanUs
+// or longer.
 func IsSlow(spec *command.Spec, took time.Duration, slowerThanUs int64, length int) bool {
 	return slowerThanUs >= 0 && took.Microseconds() >= slowerThanUs && length > 0 && !spec.Is(command.SkipSlowlog)
 }

@@ -1,5 +1,5 @@
-// Package stats counts what the clients of one node did: commands, their times, errors, slow commands, and events that
-// took long. Package client counts, and package admin and the node tell of it.
+// Package stats counts what the clients of one node did: commands, their times, errors, slow commands, and slow
+// events. Package client counts; package admin and the node report the counts.
 package stats
 
 import (
@@ -16,8 +16,8 @@ import (
 	"lockstep/proto/resp"
 )
 
-// Stats are the node's counters of commands. They are this node's own: what
-// its clients sent, wherever it ran.
+// Stats are the node's counters of commands. They count what this node's own
+// clients sent, wherever it ran.
 type Stats struct {
 	commands map[*command.Spec]*commandStat
 	total    atomic.Uint64
@@ -25,17 +25,18 @@ type Stats struct {
 
 	// Traffic is what all connections took together.
 	resp.Traffic
-	// Measuring tells whether the times of commands are kept (latency-tracking).
+	// Measuring reports whether the times of commands are kept (latency-tracking).
 	Measuring atomic.Bool
-	// RejectedConns counts connections that were not taken.
+	// RejectedConns counts refused connections.
 	RejectedConns atomic.Uint64
-	// EvictedClients counts clients closed for what all together held.
+	// EvictedClients counts clients closed because all clients together held too
+	// much.
 	EvictedClients atomic.Uint64
 	// Blocked is the number of clients that wait for a key to be filled,
 	// BlockedFor the number of those that wait for a limited time.
 	Blocked, BlockedFor atomic.Int64
 
-	mu       sync.Mutex
+	mu       sync.Mutex // guards prefixes
 	prefixes map[string]uint64
 
 	Slowlog Slowlog
@@ -48,8 +49,8 @@ type commandStat struct {
 	times                         histogram
 }
 
-// prefixesMax and prefixBytesMax bound the error codes that are counted one by one:
-// scripts make up what they like.
+// prefixesMax and prefixBytesMax bound the error codes that are counted one by one,
+// because scripts can invent any number of codes.
 const (
 	prefixesMax    = 128
 	prefixBytesMax = 64
@@ -72,17 +73,18 @@ func New() *Stats {
 // Rejected counts a command that was refused.
 func (s *Stats) Rejected(spec *command.Spec) { s.commands[spec].rejected.Add(1) }
 
-// Tally is commands of one row that ran together, each of which took as long.
+// Tally is a number of commands of one row that ran together, with the same time
+// for each.
 type Tally struct {
 	spec          *command.Spec
 	took          time.Duration
 	calls, failed uint64
 }
 
-// NewTally returns the tally of commands of a row, none so far, each of which took so long.
+// NewTally returns an empty tally for commands of a row, each of which took took.
 func NewTally(spec *command.Spec, took time.Duration) Tally { return Tally{spec: spec, took: took} }
 
-// Add takes one more into the tally; false: it is of another row.
+// Add counts one more command. It returns false if the command is of another row.
 func (t *Tally) Add(spec *command.Spec, failed bool) bool {
 	if t.spec != spec {
 		return false
@@ -101,7 +103,7 @@ func (s *Stats) Ran(spec *command.Spec, took time.Duration, failed bool) {
 	s.Count(&t)
 }
 
-// Count counts commands that ran, and begins the tally anew.
+// Count counts the tally's commands, and empties the tally.
 func (s *Stats) Count(t *Tally) {
 	if t.calls == 0 {
 		return
@@ -120,7 +122,7 @@ func (s *Stats) Count(t *Tally) {
 	*t = Tally{}
 }
 
-// event notes how long a command took.
+// event records how long a command took.
 func (s *Stats) event(spec *command.Spec, took time.Duration) {
 	switch {
 	case s.Latency.Threshold() == 0 || spec.Has(command.RunsQueue):
@@ -191,7 +193,7 @@ func (s *Stats) PerError() []ErrorStat {
 	return all
 }
 
-// Reset sets the counters back (CONFIG RESETSTAT).
+// Reset sets the counters to zero (CONFIG RESETSTAT).
 func (s *Stats) Reset() {
 	for _, st := range s.commands {
 		st.calls.Store(0)

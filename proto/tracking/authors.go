@@ -17,7 +17,7 @@ const authorsMax = 1 << 16
 // its identity never comes again, so remembering does no harm.
 type authors struct {
 	some atomic.Bool
-	mu   sync.Mutex
+	mu   sync.Mutex // guards what follows
 	by   map[txn]uint64
 	// ring holds the txns in the order in which they came.
 	ring []txn
@@ -32,8 +32,8 @@ type txn struct {
 	seq   uint64
 }
 
-// Sent notes which client sent a txn to a shard. It must come before the txn is
-// sent.
+// Sent records which client sent a txn to a shard. It must be called before the txn
+// is sent.
 func (t *Table) Sent(shard int, id fsm.TxnID, client uint64) {
 	a, x := &t.authors, txn{shard, id.Boot, id.Lane, id.Seq}
 	a.mu.Lock()

@@ -21,7 +21,7 @@ type registrations struct {
 const stripes = 64
 
 type stripe struct {
-	mu   sync.Mutex
+	mu   sync.Mutex // guards keys
 	keys map[string]*holders
 }
 

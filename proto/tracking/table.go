@@ -1,6 +1,6 @@
-// Package tracking knows which clients of this node keep which keys in a cache
-// of their own, and tells them when a key changes (CLIENT TRACKING; redis.io,
-// "Client-side caching in Redis").
+// Package tracking records which clients of this node cache which keys, and sends
+// them a message when a key changes (CLIENT TRACKING; redis.io, "Client-side
+// caching in Redis").
 //
 // A node runs the whole log of the shards of which it has replicas, so it sees every
 // change there, whichever client made it: at the end of a txn, while it holds its lock
@@ -198,8 +198,8 @@ func (t *Table) SetMaxKeys(n int64) {
 	t.evict()
 }
 
-// Register notes that a client will have the keys in its cache. Call it before the keys are
-// read, and before the client's pushes are released.
+// Register records that a client will have the keys in its cache. Call it before the keys are read,
+// and before the client's pushes are released.
 func (t *Table) Register(id uint64, keys ...[]byte) {
 	t.mu.RLock()
 	for _, key := range keys {
@@ -274,7 +274,7 @@ func (s shardTracker) Changed(by fsm.TxnID, keys [][]byte) {
 	t.broadcast(keys, author)
 }
 
-// TellAll tells every client that tracks that any key may have changed.
+// TellAll reports to every tracking client that any key may have changed.
 func (t *Table) TellAll() {
 	t.keys.clear()
 	t.mu.RLock()
@@ -286,7 +286,7 @@ func (t *Table) TellAll() {
 	}
 }
 
-// broadcast tells the BCast clients: one message of a txn for each prefix, with its keys
+// broadcast sends to the BCast clients one message of a txn for each prefix, with the prefix's keys
 // sorted.
 func (t *Table) broadcast(keys [][]byte, author uint64) {
 	t.mu.RLock()

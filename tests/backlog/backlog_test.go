@@ -174,6 +174,7 @@ func TestScriptsThatWereCheap(t *testing.T) {
 			n := proc.NewNode(t, proc.Options{Shards: 1, Args: append([]string{"--permits", "8"}, limits...)})
 			each := one(t, n.Addr())
 			sender := proc.Dial(t, n.Addr())
+			proc.Do(t, sender, "CLIENT", "SETNAME", "sender")
 			const sent = 120
 			send(t, sender, sent, func(i int) []string { return []string{"EVAL", c.text, "1", c.key(i), "y"} })
 			for range sent {
@@ -189,6 +190,9 @@ func TestScriptsThatWereCheap(t *testing.T) {
 			if set := proc.MustAsk(t, n.Addr(), "SET", "elsewhere", "v"); set != "OK" {
 				t.Error(set)
 			}
+			proc.Wait(t, patience, "the node has missed the client", func() bool {
+				return !strings.Contains(proc.MustAsk(t, n.Addr(), "CLIENT", "LIST"), "name=sender")
+			})
 			proc.Wait(t, patience, "what is in the log has run", func() bool {
 				c := counts(t, n.Addr())
 				return c["outstanding_txns"] == 0 && c["waiting_for_work"] == 0

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"fmt"
+	"math"
 	"testing"
 	"time"
 
@@ -50,6 +51,7 @@ func bombs() map[string][]byte {
 		"a stream of 2^60 entries and groups":   append(append([]byte{rdb.TypeStreamListpacks2, 0}, length(great)...), bytes.Repeat(length(great), 8)...),
 		"a hash of fields that expire, of 2^60": append(append([]byte{rdb.TypeHashMetadata}, make([]byte, 8)...), length(great)...),
 	}
+	all["a sorted set of texts of 4 GB, of different scores"] = scoredTexts()
 	all["a hash of one field, time and again"] = append([]byte{rdb.TypeHashListpack}, lzfListpack([]byte{1, 1, 1, 1}, 1<<26)...)
 	all["a sorted set of one member, time and again"] = append([]byte{rdb.TypeZSetListpack}, lzfListpack([]byte{1, 1, 1, 1}, 1<<26)...)
 	all["a set of one member, time and again"] = append([]byte{rdb.TypeSetListpack}, lzfListpack([]byte{1, 1, 1, 1}, 1<<26)...)
@@ -63,6 +65,17 @@ func bombs() map[string][]byte {
 		all[fmt.Sprintf("type %d without a body", typ)] = []byte{byte(typ)}
 	}
 	return all
+}
+
+// scoredTexts is a sorted set of one long member, each time with another score.
+func scoredTexts() []byte {
+	const n = 64
+	body := append([]byte{rdb.TypeZSet}, length(n)...)
+	for i := range uint64(n) {
+		body = append(body, lzfText(63<<20, 0)...)
+		body = binary.LittleEndian.AppendUint64(body, math.Float64bits(float64(i)))
+	}
+	return body
 }
 
 // lzfListpack is a listpack of n times a pattern of four bytes, as RDB packs it.

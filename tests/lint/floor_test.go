@@ -9,7 +9,7 @@ import (
 
 // floors are the top-level folders, lowest first. What stands above may import
 // what stands below; tests stand outside the house.
-var floors = []string{"engine", "fsm", "cluster", "proto", "node", "cmd"}
+var floors = []string{"ground", "engine", "fsm", "cluster", "proto", "node", "cmd"}
 
 // floorOf is the place of a path in floors, -1 for none.
 func floorOf(p string) int {
@@ -29,6 +29,7 @@ var pureFloors = []string{"engine", "fsm"}
 var impure = []string{
 	"time", "math/rand", "crypto/rand", "os", "net", "syscall", "log", "golang.org/x/sys",
 	"github.com/hashicorp", "go.etcd.io/bbolt", "github.com/tidwall/redcon",
+	module + "/ground/background", module + "/ground/caught", module + "/ground/durable", module + "/ground/ratelog", module + "/ground/secure",
 }
 
 func isPure(p string) bool {
@@ -162,5 +163,7 @@ func TestFloorRulesFindPlantedOffences(t *testing.T) {
 	wantFindings(t, 0, roomsStandApart, "engine/commands/a.go", `package commands; import "lockstep/engine/commands/zsetcmd"`)
 	wantFindings(t, 4, pureFloorsStayPure, "fsm/a.go", `package fsm; import ("time"; r "math/rand/v2"; "net/http"; "github.com/hashicorp/raft")`)
 	wantFindings(t, 0, pureFloorsStayPure, "fsm/a_test.go", `package fsm; import "time"`)
-	wantFindings(t, 0, pureFloorsStayPure, "engine/a.go", `package engine; import ("math/bits"; "context"; "sort")`)
+	wantFindings(t, 0, pureFloorsStayPure, "engine/a.go", `package engine; import ("math/bits"; "context"; "sort"; "lockstep/ground/words")`)
+	wantFindings(t, 1, pureFloorsStayPure, "engine/a.go", `package engine; import "lockstep/ground/durable"`)
+	wantFindings(t, 1, importsGoDown, "ground/x/a.go", `package x; import "lockstep/engine"`)
 }

@@ -51,7 +51,7 @@ func TestOtherVersionsAreTold(t *testing.T) {
 		t.Helper()
 		path := t.TempDir() + "/versions"
 		must(t, os.WriteFile(path, []byte(lines), 0o600))
-		cmd := exec.Command("make", "-s", "versions", "VERSIONS="+path)
+		cmd := exec.Command("make", "-s", "--no-print-directory", "versions", "VERSIONS="+path)
 		cmd.Dir = "../.."
 		out, err := cmd.CombinedOutput()
 		if err != nil {

@@ -20,7 +20,7 @@ import (
 	"sync"
 	"time"
 
-	"lockstep/cluster/caught"
+	"lockstep/ground/caught"
 )
 
 // Kind is the courier's request kind on the connections between nodes.
@@ -80,7 +80,7 @@ type Courier struct {
 	ctx      context.Context
 	stop     context.CancelFunc
 
-	// mu keeps wg from growing once Close waits for it.
+	// mu keeps wg from growing once Close waits for it. It guards closed.
 	mu     sync.Mutex
 	closed bool
 	wg     sync.WaitGroup

@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"lockstep/cluster/caught"
+	"lockstep/ground/caught"
 )
 
 // town is some nodes in one process, and who leads.

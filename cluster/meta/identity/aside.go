@@ -7,7 +7,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"lockstep/cluster/durable"
+	"lockstep/ground/durable"
 )
 
 // asideFolder is where a removed node's data is kept.

@@ -14,11 +14,12 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
-	"lockstep/cluster/durable"
 	"lockstep/cluster/meta"
+	"lockstep/ground/durable"
 )
 
 const (
@@ -46,8 +47,9 @@ type Folder struct {
 	dir  string
 	lock *os.File
 
-	mu sync.Mutex
-	id *Identity
+	writing sync.Mutex // one change of id at a time; held while its file is written
+	// id is what the file holds. Readers do not wait for the disk.
+	id atomic.Pointer[Identity]
 }
 
 // Open makes the folder if it is not there, locks it, and reads who lives in
@@ -132,7 +134,7 @@ func (f *Folder) load() error {
 				"restore the folder, or move %s away and join the node anew", f.GroupDir(g), f.dir)
 		}
 	}
-	f.id = id
+	f.id.Store(id)
 	for _, g := range id.Dropping {
 		if err := f.finishDrop(g); err != nil {
 			return err
@@ -169,11 +171,7 @@ func (f *Folder) JournalDir() string { return filepath.Join(f.dir, JournalFolder
 
 // Identity returns who lives here, or nil if nobody does yet. What it returns
 // is not changed later.
-func (f *Folder) Identity() *Identity {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.id
-}
+func (f *Folder) Identity() *Identity { return f.id.Load() }
 
 // CheckRecovered refuses a folder whose recovery was cut short.
 func (f *Folder) CheckRecovered() error {
@@ -465,12 +463,13 @@ func (f *Folder) Close() error { return f.lock.Close() }
 
 // change writes a changed copy of the identity.
 func (f *Folder) change(with func(*Identity) error) error {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.id == nil {
+	f.writing.Lock()
+	defer f.writing.Unlock()
+	id := f.id.Load()
+	if id == nil {
 		return fmt.Errorf("the data folder %s belongs to nobody yet", f.dir)
 	}
-	next := *f.id
+	next := *id
 	if err := with(&next); err != nil {
 		return err
 	}
@@ -478,12 +477,12 @@ func (f *Folder) change(with func(*Identity) error) error {
 }
 
 func (f *Folder) save(id Identity) error {
-	f.mu.Lock()
-	defer f.mu.Unlock()
+	f.writing.Lock()
+	defer f.writing.Unlock()
 	return f.saveLocked(id)
 }
 
-// saveLocked makes id durable, then current. f.mu must be held.
+// saveLocked makes id durable, then current. f.writing must be held.
 func (f *Folder) saveLocked(id Identity) error {
 	id.Format = formatVersion
 	b, err := json.MarshalIndent(&id, "", "  ")
@@ -493,7 +492,7 @@ func (f *Folder) saveLocked(id Identity) error {
 	if err := replaceFile(filepath.Join(f.dir, identityFile), append(b, '\n')); err != nil {
 		return fmt.Errorf("cannot write the node's identity: %w", err)
 	}
-	f.id = &id
+	f.id.Store(&id)
 	return nil
 }
 

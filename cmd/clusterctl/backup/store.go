@@ -10,7 +10,7 @@ import (
 	"path/filepath"
 	"sync"
 
-	"lockstep/cluster/durable"
+	"lockstep/ground/durable"
 )
 
 // Source is a place from which the files of a backup are read.

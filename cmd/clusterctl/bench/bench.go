@@ -104,11 +104,11 @@ type load struct {
 	value string
 	began time.Time
 
-	mu      sync.Mutex
+	broken  atomic.Int64
+	mu      sync.Mutex // guards what follows
 	reads   *hdrhistogram.Histogram
 	writes  *hdrhistogram.Histogram
 	errors  map[string]int64
-	broken  atomic.Int64
 	lastOK  time.Time
 	longest time.Duration
 }

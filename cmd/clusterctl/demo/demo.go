@@ -37,7 +37,7 @@ type Demo struct {
 	temporary bool
 	clients   []*redis.Client
 
-	mu     sync.Mutex
+	mu     sync.Mutex // guards what follows
 	latest *status.Cluster
 	events []string
 	// forgotten is how many older events are no longer in events.

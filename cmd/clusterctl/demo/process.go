@@ -30,7 +30,7 @@ type Process struct {
 	args   []string
 	log    string
 
-	mu     sync.Mutex
+	mu     sync.Mutex // guards cmd, exited
 	cmd    *exec.Cmd
 	exited chan struct{}
 }

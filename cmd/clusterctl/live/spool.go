@@ -17,7 +17,7 @@ const spoolShrinkBytes = 16 << 20
 // spool is a queue of bytes in an unnamed file. The file is a ring of at most max bytes,
 // and is no larger than the most that has waited.
 type spool struct {
-	mu            sync.Mutex
+	mu            sync.Mutex // guards what follows; held while the file is read or written
 	come          *sync.Cond
 	file          *os.File
 	read, written int64

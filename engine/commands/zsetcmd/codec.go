@@ -113,6 +113,8 @@ func readPackedSortedSet(in *rdb.Source, typ byte) (*zset.Set, error) {
 // EverythingSmall keeps what was packed packed.
 var EverythingSmall = zset.Limits{EntriesMax: math.MaxInt64, MemberBytesMax: math.MaxInt64}
 
+var errTwice = fmt.Errorf("%w: a member twice", rdb.ErrFormat)
+
 func readPlainSortedSet(in *rdb.Source, typ byte) (*zset.Set, error) {
 	n, err := in.Length()
 	if err != nil {
@@ -138,11 +140,13 @@ func readPlainSortedSet(in *rdb.Source, typ byte) (*zset.Set, error) {
 		if math.IsNaN(score) {
 			return nil, fmt.Errorf("%w: a score that is no number", rdb.ErrFormat)
 		}
-		all.Add(member, score)
+		if !all.Add(member, score) {
+			return nil, errTwice
+		}
 	}
 	s, different := all.Build()
 	if !different {
-		return nil, fmt.Errorf("%w: a member twice", rdb.ErrFormat)
+		return nil, errTwice
 	}
 	return s, nil
 }

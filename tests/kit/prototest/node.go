@@ -15,11 +15,11 @@ import (
 	"time"
 
 	"lockstep/cluster"
-	"lockstep/cluster/caught"
 	"lockstep/engine"
 	"lockstep/engine/reply"
 	"lockstep/engine/sched"
 	"lockstep/fsm"
+	"lockstep/ground/caught"
 	"lockstep/proto/acl"
 	"lockstep/proto/admin"
 	"lockstep/proto/client"

@@ -21,8 +21,8 @@ const HandshakesMax = 512
 // node or a client is through within some round trips. A stranger that only occupies places
 // loses them, and takes none from other addresses. The zero value of Hall is ready.
 type Hall struct {
-	mu      sync.Mutex
-	waiting list.List // of *Guest, the oldest first
+	mu      sync.Mutex // guards waiting, places, and each Guest
+	waiting list.List  // of *Guest, the oldest first
 	// places is the number of guests of each address.
 	places map[string]int
 }

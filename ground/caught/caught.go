@@ -18,15 +18,15 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"lockstep/cluster/quiet"
+	"lockstep/ground/ratelog"
 )
 
 // Panics catches and counts the panics of one port's connections. A nil *Panics works,
 // too: it logs by slog's default.
 type Panics struct {
-	log   *slog.Logger
-	count atomic.Uint64
-	quiet quiet.Log
+	log     *slog.Logger
+	count   atomic.Uint64
+	limited ratelog.Log
 }
 
 // New returns a Panics that logs to log.
@@ -65,7 +65,7 @@ func (p *Panics) Note(serving string, v any) {
 	if c, ok := v.(*carried); ok {
 		stack = c.stack
 	}
-	p.quiet.Error(log, "a panic ended what it served; please report this", "serving", serving, "panic", fmt.Sprint(v), "stack", string(stack))
+	p.limited.Error(log, "a panic ended what it served; please report this", "serving", serving, "panic", fmt.Sprint(v), "stack", string(stack))
 }
 
 // carried is a panic that goes on in another goroutine, with the stack of its own.

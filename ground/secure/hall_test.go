@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"lockstep/cluster/secure"
+	"lockstep/ground/secure"
 	"lockstep/tests/kit/certs"
 )
 

@@ -40,7 +40,7 @@ type Keeper struct {
 	now     atomic.Pointer[generation]
 	reloads atomic.Int64
 
-	mu sync.Mutex
+	mu sync.Mutex // guards problem; held while the files are read
 	// problem is why the files could not be used at the last reading; empty if they could.
 	problem string
 }

@@ -1,4 +1,4 @@
-package quiet
+package ratelog
 
 import (
 	"bytes"
@@ -10,15 +10,15 @@ import (
 func TestAFloodIsOneLineAndACount(t *testing.T) {
 	var out bytes.Buffer
 	log := slog.New(slog.NewTextHandler(&out, nil))
-	var q Log
+	var l Log
 	for range 1000 {
-		q.Warn(log, "knock")
+		l.Warn(log, "knock")
 	}
 	if n := strings.Count(out.String(), "knock"); n < 1 || n > 10 {
 		t.Errorf("%d lines", n)
 	}
-	q.lastSec.Store(1)
-	q.Warn(log, "knock")
+	l.lastSec.Store(1)
+	l.Warn(log, "knock")
 	if !strings.Contains(out.String(), "more_like_this=") {
 		t.Error(out.String())
 	}

@@ -1,6 +1,6 @@
-// Package quiet limits the rate of log lines that strangers can cause: anyone who can
+// Package ratelog limits the rate of log lines that strangers can cause: anyone who can
 // reach a port decides how often there is something to log.
-package quiet
+package ratelog
 
 import (
 	"context"
@@ -17,21 +17,21 @@ type Log struct {
 }
 
 // Warn logs a warning, or counts it for the next line that is logged.
-func (q *Log) Warn(log *slog.Logger, msg string, args ...any) { q.log(log, slog.LevelWarn, msg, args) }
+func (l *Log) Warn(log *slog.Logger, msg string, args ...any) { l.log(log, slog.LevelWarn, msg, args) }
 
 // Error logs an error, or counts it for the next line that is logged.
-func (q *Log) Error(log *slog.Logger, msg string, args ...any) {
-	q.log(log, slog.LevelError, msg, args)
+func (l *Log) Error(log *slog.Logger, msg string, args ...any) {
+	l.log(log, slog.LevelError, msg, args)
 }
 
-func (q *Log) log(log *slog.Logger, level slog.Level, msg string, args []any) {
+func (l *Log) log(log *slog.Logger, level slog.Level, msg string, args []any) {
 	now := time.Now().Unix()
-	last := q.lastSec.Load()
-	if now == last || !q.lastSec.CompareAndSwap(last, now) {
-		q.suppressed.Add(1)
+	last := l.lastSec.Load()
+	if now == last || !l.lastSec.CompareAndSwap(last, now) {
+		l.suppressed.Add(1)
 		return
 	}
-	if n := q.suppressed.Swap(0); n > 0 {
+	if n := l.suppressed.Swap(0); n > 0 {
 		args = append(args, "more_like_this", n)
 	}
 	log.Log(context.Background(), level, msg, args...)

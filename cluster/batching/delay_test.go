@@ -1,6 +1,7 @@
 package batching
 
 import (
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -99,8 +100,8 @@ func TestAWaitIsBounded(t *testing.T) {
 			{modest, 0, 0, 0},
 			{modest, slow, 0, time.Second},
 		} {
-			late := 0
-			d := New(c.limits, func() { late++ })
+			var late atomic.Int64
+			d := New(c.limits, func() { late.Add(1) })
 			d.Landed(time.Now().Add(-c.took), 2, 0, false)
 			passes(c.since)
 			if d.Start(0) != (c.wait > 0) {
@@ -109,18 +110,18 @@ func TestAWaitIsBounded(t *testing.T) {
 			if c.wait == 0 {
 				continue
 			}
-			if passes(c.wait - 1); late != 0 {
+			if passes(c.wait - 1); late.Load() != 0 {
 				t.Errorf("%+v: over too early", c)
 			}
-			if passes(1); late != 1 || !d.Late(0) || d.Late(0) {
-				t.Errorf("%+v: over %d times", c, late)
+			if passes(1); late.Load() != 1 || !d.Late(0) || d.Late(0) {
+				t.Errorf("%+v: over %d times", c, late.Load())
 			}
 			// Nothing calls late once all have come, nor without a wait.
 			d.rest = 0
 			if !starts(d, 2, 0, slow) || !d.Full(2) {
 				t.Errorf("%+v: does not wait again", c)
 			}
-			if passes(2 * slow); late != 1 {
+			if passes(2 * slow); late.Load() != 1 {
 				t.Errorf("%+v: late after the end", c)
 			}
 		}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"lockstep/cluster"
+	"lockstep/cluster/batching"
 	"lockstep/fsm"
 )
 
@@ -19,10 +20,15 @@ const (
 	bundlesBytesMax = fsm.EntryBytesMax - 1<<10
 )
 
+// delayLimits say how long an entry waits for the clients that were just answered.
+var delayLimits = batching.Limits{
+	Share: 2, Least: time.Millisecond, Most: 4 * time.Millisecond, Missing: 0.125, RestMax: 1024, Trust: 16,
+}
+
 // proposer turns waiting bundles into entries, one on its way at a time: what
 // arrives meanwhile becomes the next entry. The next one leaves when the one
 // before it is committed and begins to be applied here, or a moment later, when
-// those who wait for that one are back (gathering). More entries in flight were
+// the clients that were answered by that one are back (delay). More entries in flight were
 // measured and are slower, on one node as on three: they are smaller, and each
 // costs the same in Raft.
 //
@@ -38,8 +44,8 @@ type proposer struct {
 	// flying is true if an entry is on its way, neither committed nor known to have
 	// failed.
 	flying bool
-	// gather holds the next entry back; one that is held back counts as flying.
-	gather gathering
+	// delay holds the next entry back; one that is held back counts as flying.
+	delay *batching.Delay
 }
 
 // entryNumbers counts the entries of this process. A replica that is made in the place of
@@ -47,7 +53,7 @@ type proposer struct {
 // number may be used twice, or it would take those entries for its own.
 var entryNumbers atomic.Uint64
 
-func (p *proposer) init(s *Shard) { p.shard = s }
+func (p *proposer) init(s *Shard) { p.shard, p.delay = s, batching.New(delayLimits, p.late) }
 
 // Offer is a bundle that is to enter the log.
 type Offer struct {
@@ -124,7 +130,7 @@ func (p *proposer) push(c *bundleCall) bool {
 		return false
 	}
 	p.queue = append(p.queue, c)
-	leaves := !p.flying || p.gather.full(len(p.queue))
+	leaves := !p.flying || p.delay.Full(len(p.queue))
 	p.flying = true
 	p.mu.Unlock()
 	if leaves {
@@ -209,9 +215,10 @@ func (p *proposer) next() {
 // because others are expected soon: the callers whose n bundles were in the entry that
 // landed. That entry left at began.
 func (p *proposer) landed(n int, began time.Time) {
-	now, alone := time.Now(), p.shard.group.Voters() == 1
+	alone := p.shard.group.Voters() == 1
 	p.mu.Lock()
-	held := !p.stopped && p.gather.hold(n, len(p.queue), alone, now.Sub(began), now, p.late)
+	p.delay.Landed(began, n, len(p.queue), alone)
+	held := !p.stopped && p.delay.Start(len(p.queue))
 	p.mu.Unlock()
 	if !held {
 		p.next()
@@ -221,9 +228,9 @@ func (p *proposer) landed(n int, began time.Time) {
 // late sends what waits, if it still waits for others.
 func (p *proposer) late() {
 	p.mu.Lock()
-	vain := p.gather.vain(len(p.queue), time.Now())
+	leaves := p.delay.Late(len(p.queue))
 	p.mu.Unlock()
-	if vain {
+	if leaves {
 		p.next()
 	}
 }

@@ -20,7 +20,7 @@
 //   - Records are written by one caller at a time, who holds the pen; it writes
 //     for all that wait, and hands the pen on. So a group that is alone pays for
 //     no goroutine but its own. Groups that write all the time are waited for a
-//     moment, so that they leave together (gather.go).
+//     moment, so that they leave together (cluster/batching).
 //   - The front of the journal can be cut off only where no group has an entry
 //     any more. A group that hardly writes would keep it standing, so its entries
 //     are written again at the end once the journal is more than twice as long

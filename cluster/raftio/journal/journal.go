@@ -6,11 +6,16 @@ import (
 	"time"
 
 	"github.com/hashicorp/raft"
+
+	"lockstep/cluster/batching"
 )
 
 // batchBytesMax bounds what is written at once for several callers; a single
 // append may be longer.
 const batchBytesMax = 16 << 20
+
+// delayLimits say how long a write waits for the groups that were in the last one.
+var delayLimits = batching.Limits{Share: 0.25, Most: time.Second, AnyIsEnough: true, RestMax: 64, Trust: 1}
 
 // Journal is the log that groups share.
 type Journal struct {
@@ -23,9 +28,9 @@ type Journal struct {
 	// writing is true while a goroutine holds the pen; queue are the requests that wait for it.
 	writing bool
 	queue   []*request
-	// gathering reports whether to wait for more before a write.
-	gathering gathering
-	space     space
+	// delay lets groups that write all the time leave together.
+	delay *batching.Delay
+	space space
 	// copied is up to where entries at the front were looked at to be written
 	// again; pruning tells that blocks at the front are being deleted.
 	copied  uint64
@@ -41,8 +46,8 @@ type request struct {
 	entries []*raft.Log
 	cut     header
 	bytes   int
-	// wake is told when the request is done, and when its caller is to write for
-	// all that wait.
+	// wake is told when the request is done, and when its caller has the pen, or has waited for
+	// others with it.
 	wake chan struct{}
 	done bool
 	err  error
@@ -51,6 +56,7 @@ type request struct {
 // Open reads a journal. Nobody else may use the store from then on.
 func Open(store raft.LogStore) (*Journal, error) {
 	j := &Journal{store: store, slackBytes: slackBytesUsual, groups: map[uint32]*Log{}}
+	j.delay = batching.New(delayLimits, j.late)
 	if err := j.replay(); err != nil {
 		return nil, err
 	}
@@ -97,7 +103,9 @@ func (j *Journal) do(r *request) error {
 	r.wake = make(chan struct{}, 1)
 	j.mu.Lock()
 	j.queue = append(j.queue, r)
-	j.gathering.arrived(len(j.queue))
+	if j.delay.Full(len(j.queue)) {
+		j.queue[0].wake <- struct{}{}
+	}
 	if j.writing {
 		j.mu.Unlock()
 		<-r.wake
@@ -108,7 +116,11 @@ func (j *Journal) do(r *request) error {
 	}
 	// The pen is ours, and r is the first of the queue.
 	j.writing = true
-	j.gatherLocked()
+	if j.delay.Start(len(j.queue)) {
+		j.mu.Unlock()
+		<-r.wake
+		j.mu.Lock()
+	}
 	j.writeLocked()
 	if len(j.queue) > 0 {
 		j.queue[0].wake <- struct{}{}
@@ -119,13 +131,22 @@ func (j *Journal) do(r *request) error {
 	return r.err
 }
 
+// late lets the holder of the pen write for those that have come.
+func (j *Journal) late() {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.delay.Late(len(j.queue)) {
+		j.queue[0].wake <- struct{}{}
+	}
+}
+
 // writeLocked writes what waits. The lock is open while the store works.
 func (j *Journal) writeLocked() {
 	batch, began := j.takeLocked(), time.Now()
 	if j.broken == nil {
 		j.broken = j.writeBatchLocked(batch)
 	}
-	j.gathering.wrote(began, len(batch), len(j.queue))
+	j.delay.Landed(began, len(batch), len(j.queue), false)
 	for i, r := range batch {
 		r.done, r.err = true, j.broken
 		if i > 0 {

@@ -200,6 +200,6 @@ func pendingCommands() []func(Generator) []string {
 	}
 }
 
-// LongAgo is a time of delivery that nothing has been idle for: a small one comes up by
-// chance.
+// LongAgo is a delivery time, in Unix milliseconds. No entry of these tests has been idle for that
+// many milliseconds; a small number could be an idle time by chance.
 const LongAgo = "50000000"

@@ -42,7 +42,7 @@ func placementSettings(s *config.Settings) placement.Settings {
 	}
 }
 
-// repairAfter is how long a node must have been dead before its replicas are given up.
+// repairAfter is how long a node must have been dead before it is given up.
 func repairAfter(m *member.Member) time.Duration {
 	return placementSettings(m.Config.Current()).RepairAfter
 }

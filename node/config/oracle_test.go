@@ -120,8 +120,7 @@ func TestConfigSetAnswersInRedisWords(t *testing.T) {
 	}
 }
 
-// TestEventLettersPrintInRedisOrder tries every 37th set of letters, and every set with all of A's
-// letters.
+// TestEventLettersPrintInRedisOrder tries every set of letters.
 func TestEventLettersPrintInRedisOrder(t *testing.T) {
 	redis, c := startOracle(t), Default()
 	for set := range EventClasses(1 << len(eventLetters)) {

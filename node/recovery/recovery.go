@@ -181,7 +181,7 @@ func (r *Recovery) sortNodes(view *meta.View, lost []string) error {
 		if !ok {
 			n, ok = view.Node(meta.NodeID(name))
 		}
-		for _, id := range own.Lost { // An interrupted recovery may have removed it from the view already.
+		for _, id := range own.Lost { // An interrupted recovery may already have marked it as removed.
 			if gone, known := view.Node(id); !ok && known && gone.Name == name {
 				n, ok = gone, true
 			}

@@ -54,7 +54,7 @@ func (u *Users) cast(d acl.Doubt) {
 	u.rejudge()
 	now := u.Users().Doubt()
 	if now == before {
-		return // no user has a password, so nothing changes
+		return // doubt does not apply: clients need no password here
 	}
 	switch now {
 	case acl.NoDoubt:

@@ -108,8 +108,8 @@ func (u *Users) Users() *acl.Users {
 	}
 	next.Users = acl.NewUsers(next.records, pass, before)
 	if next.changes > 0 || pass != "" {
-		// Without a password every client may do everything, as far as this node knows, so doubt
-		// changes nothing.
+		// With neither users nor a password every client may do everything, as far as this node knows, and
+		// doubt does not apply.
 		next.Users = next.Users.InDoubt(doubt)
 	}
 	u.now.Store(next)

@@ -334,8 +334,8 @@ func (v *View) Synced() int {
 
 // votersOf is the minimum number of voters of a shard of which this node has no replica. wanted is
 // the number of replicas that each shard is to have; 0 means one on every node. A replica that is
-// being added does not vote yet. It is in excess of wanted if a replica is being moved, and the
-// last one if some are missing.
+// being added does not vote yet: while a replica is being moved that is the one beyond wanted, and
+// while some are missing the last one.
 func votersOf(s *meta.Shard, wanted int) int {
 	switch has := len(s.Replicas); {
 	case wanted == 0:

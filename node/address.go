@@ -13,9 +13,8 @@ import (
 	"lockstep/node/process"
 )
 
-// clientAddress is what clients are told to dial: the announced address, else
-// the one that is bound, else, where everything is, the host that the other
-// nodes dial.
+// clientAddress is the address that clients are told to dial: the announced address, else the bound
+// one, else, if the node listens on all addresses, the host that the other nodes dial.
 func clientAddress(s *config.Settings) string {
 	host, _, err := net.SplitHostPort(s.PeerAddress)
 	if err != nil {
@@ -36,7 +35,7 @@ func clientAddress(s *config.Settings) string {
 	return net.JoinHostPort(host, strconv.Itoa(port))
 }
 
-// boundIP is the first address that is listened on, if it is a certain one.
+// boundIP is the first address that the node listens on, or "" if that stands for all addresses.
 func boundIP(s *config.Settings) string {
 	if len(s.Bind) == 0 {
 		return ""
@@ -48,10 +47,10 @@ func boundIP(s *config.Settings) string {
 	return ip.String()
 }
 
-// announcedSettings are those that say where clients find this node.
+// announcedSettings are the settings that say where clients find this node.
 var announcedSettings = []string{"cluster-announce-ip", "cluster-announce-hostname", "cluster-announce-port", "cluster-announce-tls-port"}
 
-// announcer tells the cluster where this node is.
+// announcer tells the cluster at which addresses this node is.
 type announcer struct {
 	*member.Member
 	ctx context.Context
@@ -59,7 +58,7 @@ type announcer struct {
 	moved chan struct{}
 }
 
-// soon has the cluster told where this node is. It never blocks.
+// soon makes run announce this node's addresses again. It never blocks.
 func (a *announcer) soon() {
 	select {
 	case a.moved <- struct{}{}:
@@ -67,8 +66,8 @@ func (a *announcer) soon() {
 	}
 }
 
-// run tells the cluster where this node is, if it does not know: at the
-// start, and when an announced address was set.
+// run announces this node's addresses to the cluster at the start and whenever an announced address
+// was set, unless the cluster has them already.
 func (a *announcer) run() {
 	for {
 		if err := membership.Announce(a.ctx, a.Meta, a.Transport, me(a.Member)); err != nil && a.ctx.Err() == nil {
@@ -82,7 +81,7 @@ func (a *announcer) run() {
 	}
 }
 
-// adminAddress is where the node's HTTP port is; "" where it has none.
+// adminAddress is the address of the node's HTTP port, or "" if it has none.
 func adminAddress(s *config.Settings) string {
 	if s.AdminPort == 0 {
 		return ""
@@ -104,7 +103,7 @@ func me(m *member.Member) meta.Node {
 	}
 }
 
-// joining is this node as it asks to be taken in.
+// joining is this node as it describes itself in a request to join.
 func joining(m *member.Member, s *config.Settings) meta.Node {
 	node := me(m)
 	node.Learner = s.Learner

@@ -8,8 +8,8 @@ import (
 	"lockstep/node/adminport"
 )
 
-// openAdmin opens the HTTP port if one is set. It is open before the node is
-// ready, so that a probe can tell a node that starts from one that is dead.
+// openAdmin opens the HTTP port if one is set. It opens before the node is ready, so that a probe
+// can distinguish a node that is starting from one that is dead.
 func (n *Node) openAdmin(context.Context) error {
 	s := n.Config.Current()
 	if s.AdminPort == 0 {
@@ -30,7 +30,8 @@ func (n *Node) openAdmin(context.Context) error {
 		if err != nil {
 			return inWords(err, "admin-port", s.AdminPort)
 		}
-		// Not in the background, which ends: the port may outlive the rest (Retire).
+		// This does not run in the background group, which ends with the node: the port may outlive
+		// the rest (Retire).
 		n.admin.Serve(secureAdmin(n.tls, s, l))
 	}
 	return nil

@@ -18,18 +18,18 @@ import (
 	"lockstep/proto/admin"
 )
 
-// clocks know what the clocks of the other nodes show, and set the time of day of shards on demand.
+// clocks compares the clocks of the nodes, and sets the time of day of shards on demand.
 type clocks struct {
 	*member.Member
 	ctx context.Context
-	// Exchange asks the other nodes what time it is.
+	// Exchange asks the other nodes for their time.
 	Exchange *clock.Exchange
 }
 
-// verbAdopt is the courier's verb for adoptDay, which is done where the shard is led.
+// verbAdopt is the courier's verb for adopt, which the leader of the shard executes.
 const verbAdopt = "clock.adopt"
 
-// open makes what asks the other nodes what time it is.
+// open makes the exchange that asks the other nodes for their time.
 func (c *clocks) open() {
 	c.Exchange = clock.NewExchange(clock.Config{
 		Self: string(c.Self.ID()), Members: c.members, Peers: c.Transport, Mono: raftio.Now, Wall: c.Wall,
@@ -38,7 +38,7 @@ func (c *clocks) open() {
 	c.Courier.Handle(verbAdopt, c.adopt)
 }
 
-// members are the nodes that are asked. Those count that may vote.
+// members are the nodes that are asked. Only those that may vote count.
 func (c *clocks) members() []clock.Member {
 	view := c.Machine.View()
 	members := make([]clock.Member, len(view.Nodes))
@@ -70,7 +70,7 @@ func (c *clocks) logTimes() []clock.LogTime {
 	return all
 }
 
-// hear hands on what a leader told of its shard's log time.
+// hear passes on the log time that the leader of a shard has reported.
 func (c *clocks) hear(from string, t clock.LogTime, sentUs, gotUs int64) {
 	if !c.Serving.Load() || uint64(t.Shard) >= uint64(c.ShardCount()) {
 		return
@@ -80,12 +80,12 @@ func (c *clocks) hear(from string, t clock.LogTime, sentUs, gotUs int64) {
 	}
 }
 
-// OffMs is how far this node's clock is ahead of what a majority of the nodes say.
+// OffMs is by how many milliseconds this node's clock is ahead of a majority of the nodes.
 func (c *clocks) OffMs() float64 {
 	return float64(c.Exchange.OffUs(string(c.Self.ID()))) / 1000
 }
 
-// Wrong says by how much a node's clock is further off than it may be; 0: it is not.
+// Wrong returns by how much a node's clock is off, or 0 if that is within the limit.
 func (c *clocks) Wrong(id meta.NodeID) time.Duration {
 	off := time.Duration(c.Exchange.OffUs(string(id))) * time.Microsecond
 	if off.Abs() <= c.Limit() {
@@ -94,7 +94,7 @@ func (c *clocks) Wrong(id meta.NodeID) time.Duration {
 	return off
 }
 
-// standsBack says why this node leads no shard as long as another one can, nil: it may.
+// standsBack returns why this node leads a shard only if no other node can, or nil if it may lead.
 func (c *clocks) standsBack() error {
 	if off := c.Wrong(c.Self.ID()); off != 0 {
 		return fmt.Errorf("this node's clock is %v off, and it leads only where no other node can", off.Round(time.Millisecond))
@@ -102,7 +102,7 @@ func (c *clocks) standsBack() error {
 	return nil
 }
 
-// watch says in the log when this node's clock is further off than it may be, and when it is not any more.
+// watch logs when this node's clock goes beyond the limit, and when it is back within it.
 func (c *clocks) watch() {
 	t := time.NewTicker(time.Second)
 	defer t.Stop()
@@ -127,7 +127,8 @@ func (c *clocks) watch() {
 
 var errNoMajority = &courier.Refusal{Code: "no-majority", Text: shard.ErrNoMajority.Error()}
 
-// adopt sets the time of day of a shard that this node leads, and answers by how many milliseconds.
+// adopt sets the time of day of a shard that this node leads, and answers by how many milliseconds
+// it changed.
 func (c *clocks) adopt(ctx context.Context, group uint32, _ []byte) ([]byte, error) {
 	s := c.Replica(int(group))
 	if !c.Serving.Load() || s == nil || !s.Leads() {
@@ -143,7 +144,8 @@ func (c *clocks) adopt(ctx context.Context, group uint32, _ []byte) ([]byte, err
 	return json.Marshal(by.Milliseconds())
 }
 
-// Adopt is LOCKSTEP CLOCK ADOPT: the time of day of each shard is set to what a majority of its voters say.
+// Adopt implements LOCKSTEP CLOCK ADOPT: it sets the time of day of each shard to that of a
+// majority of its voters.
 func (c *clocks) Adopt(ctx context.Context) (string, error) {
 	var said []string
 	for i := range c.ShardCount() {

@@ -7,21 +7,20 @@ import (
 	"lockstep/node/member"
 )
 
-// A node that founds a cluster of N nodes (bootstrap-expect) is its only voter until the
-// others have caught up. What it acknowledged meanwhile would be on its disk alone,
-// and users were promised that it is on most. So each group takes no writes until it
-// has as many voters as most of the awaited nodes are: clients wait as in an election.
-// When all groups have, that is noted in the folder, and is no matter any more: a
-// cluster may become smaller later.
+// A node that founds a cluster of N nodes (bootstrap-expect) is its only voter until the others
+// have caught up. Writes that it acknowledged meanwhile would be on its disk alone, but users were
+// promised that they are on a majority. So each group takes no writes until its voters are a
+// majority of the awaited nodes; clients wait as in an election. When all groups have that many,
+// the folder records it, and the check never runs again: a cluster may become smaller later.
 
-// awaitEvery is how often a founder looks whether enough nodes vote, and awaitSayEvery
-// how often it says that they do not.
+// awaitEvery is how often a founder checks whether enough nodes vote, and awaitSayEvery how often
+// it logs that they do not.
 const (
 	awaitEvery    = 50 * time.Millisecond
 	awaitSayEvery = 30 * time.Second
 )
 
-// awaitOthers returns when enough nodes vote in all groups, and notes that they do.
+// awaitOthers returns when enough nodes vote in all groups, and records that in the folder.
 func awaitOthers(m *member.Member, life *lifetime) {
 	t := time.NewTicker(awaitEvery)
 	defer t.Stop()
@@ -49,7 +48,7 @@ func awaitOthers(m *member.Member, life *lifetime) {
 	}
 }
 
-// awaitVoters begins to await the other nodes, where this one founds a cluster.
+// awaitVoters starts to wait for the other nodes if this node has founded the cluster.
 func (n *Node) awaitVoters(context.Context) error {
 	if n.Awaited.Load() > 0 {
 		n.background.Go(func() { awaitOthers(n.Member, n.lifetime) })

@@ -66,7 +66,7 @@ func (n *Node) openFront(context.Context) error {
 	return nil
 }
 
-// greeter tells HELLO what this node is.
+// greeter gives HELLO what it says about this node.
 type greeter struct {
 	*report.Report
 	view *clusterview.View
@@ -75,7 +75,7 @@ type greeter struct {
 // Role implements client.Greeter.
 func (g greeter) Role() string { return g.view.Role() }
 
-// backend is what clients reach of the node.
+// backend is the part of the node that clients can reach.
 func (f *front) backend() *client.Backend {
 	n := f.n
 	handlers := admin.Node{
@@ -90,9 +90,9 @@ func (f *front) backend() *client.Backend {
 	}
 }
 
-// tryFront checks, before anything is made, whether the ports for clients are free. They
-// are opened last, and a node that has founded a cluster, or joined one, and then ends
-// for want of a port would leave a dead member.
+// tryFront checks that the client ports are free before the node creates anything. They are opened
+// last, and a node that founded or joined a cluster and then stopped because a port was taken would
+// leave a dead member.
 func (n *Node) tryFront(context.Context) error {
 	s := n.Config.Current()
 	if err := forAll(s.Bind, "port", s.Port, server.Try); err != nil {
@@ -140,7 +140,7 @@ func (f *front) close(ctx context.Context) {
 // Settings implements client.Source.
 func (f *front) Settings() *client.Settings { return f.settings.Load() }
 
-// refresh takes the settings over that clients look at.
+// refresh takes over the settings that concern clients.
 func (f *front) refresh(s *config.Settings) {
 	f.n.process.SetActiveExpire(s.ActiveExpire)
 	for _, sh := range f.n.Shards() {
@@ -181,8 +181,8 @@ func (c configStore) ConfigSet(pairs [][2]string) error {
 	for i, p := range pairs {
 		list[i] = config.Pair{Name: p[0], Value: p[1]}
 	}
-	// The password goes its own way, which nothing takes back: the rest must be
-	// good before.
+	// The password is set separately and cannot be taken back, so all other settings are checked
+	// first.
 	if err := c.n.Config.CheckSet(list); err != nil {
 		return err
 	}

@@ -14,8 +14,8 @@ import (
 	"lockstep/proto/stats"
 )
 
-// FuzzPeer: whatever another node sends of messages, of what scripts did, and of backups, is
-// answered or left out.
+// FuzzPeer sends arbitrary messages, notices of scripts and backup requests as another node would.
+// The node must answer or ignore each of them.
 func FuzzPeer(f *testing.F) {
 	f.Add(relay.KindPublish, []byte("\x00\x02chmessage"))
 	f.Add(relay.KindPublish, []byte("\x09\x01cm"))

@@ -9,9 +9,8 @@ import (
 	"lockstep/node/config"
 )
 
-// openJournal opens the log that the shards of this node share, where there is
-// one or there is to be one. The meta group keeps its own: it hardly ever
-// writes.
+// openJournal opens the log that the shards of this node share, if the folder has one or should get
+// one. The meta group keeps its own log because it hardly ever writes.
 func (n *Node) openJournal(context.Context) error {
 	s := n.Config.Current()
 	dir := n.Folder.JournalDir()
@@ -27,10 +26,10 @@ func (n *Node) openJournal(context.Context) error {
 	return j.DropOthers(func(group uint32) bool { return raftio.HasFolder(n.Folder.GroupDir(group)) })
 }
 
-// wantsJournal tells whether a node that begins should have a journal.
+// wantsJournal reports whether a new node should have a journal.
 func wantsJournal(s *config.Settings, shards int) bool { return s.LogShared && shards > 1 }
 
-// journalOf is the log that a group shares with others, nil if it has its own.
+// journalOf returns the log that a group shares with others, or nil if it has its own.
 func journalOf(shared *raftio.Journal, group uint32) *raftio.Journal {
 	if group == meta.GroupID {
 		return nil

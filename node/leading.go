@@ -8,7 +8,7 @@ import (
 	"lockstep/cluster/stepper"
 )
 
-// openLeaders begins to know who leads each shard.
+// openLeaders starts to track the leader of each shard.
 func (n *Node) openLeaders() {
 	n.Leaders = leaders.NewTable(n.ShardCount())
 	n.Leaders.OnNews(n.survey.SeeLeader)
@@ -16,14 +16,13 @@ func (n *Node) openLeaders() {
 	n.exchange.Look()
 }
 
-// knowWait is how long a node that starts waits until it knows the cluster before
-// it takes clients. One that has no quorum takes them all the same.
+// knowWait is how long a starting node waits to learn the state of the cluster before it accepts
+// clients. After that it accepts them even without a quorum.
 const knowWait = 3 * time.Second
 
-// awaitLeaders waits until this node can tell clients where every hash slot is, and
-// goes by the cluster's settings.
-// One that told them less would lead astray those that ask it first after its
-// start, for many clients ask again only when something has failed.
+// awaitLeaders waits until this node can tell clients where every hash slot is, and the cluster's
+// settings are in force here. Many clients ask for the slots again only after an error, so a node
+// that answered too early would mislead the first clients after its start.
 func (n *Node) awaitLeaders(ctx context.Context) error {
 	tick := time.NewTicker(10 * time.Millisecond)
 	defer tick.Stop()

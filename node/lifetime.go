@@ -9,19 +9,19 @@ import (
 	"lockstep/node/ops"
 )
 
-// lifetime is how long a node lives, and why it ends. What the node does beside answering calls is begun here.
+// lifetime holds how long a node lives and why it ends. The node's background work starts here.
 type lifetime struct {
 	fatal chan error
-	// giveUp ends a start that is under way.
+	// giveUp aborts a start that is under way.
 	giveUp context.CancelCauseFunc
-	// dying is why the node cannot go on, nil while it can.
+	// dying is the reason why the node cannot go on, nil while it can.
 	dying atomic.Pointer[error]
 	// gone ends when the node has learnt that it was removed from its cluster.
 	gone   context.Context
 	depart context.CancelFunc
 	ctx    context.Context
 	stop   context.CancelFunc
-	// background is what goes on until ctx ends.
+	// background holds the goroutines that run until ctx ends.
 	background background.Group
 }
 
@@ -32,8 +32,8 @@ func newLifetime() *lifetime {
 	return l
 }
 
-// Fatal delivers the reason when the node cannot go on: a damaged log, a disk
-// that fails. The process must end.
+// Fatal delivers the reason when the node cannot go on, for example a damaged log or a failing
+// disk. The process must end then.
 func (l *lifetime) Fatal() <-chan error { return l.fatal }
 
 func (l *lifetime) die(err error) {
@@ -47,8 +47,9 @@ func (l *lifetime) die(err error) {
 	}
 }
 
-// dyingOf is why the process must end for the sake of its disk or its data. That it was told to end, or that
-// its cluster has removed it, is no reason to start it again.
+// dyingOf returns why the process must end because of its disk or its data. It leaves out an
+// ordered shutdown and a removal from the cluster: they are no reason for a supervisor to restart
+// the process.
 func (l *lifetime) dyingOf() error {
 	if err := l.dying.Load(); err != nil && !errors.Is(*err, ops.ErrShutdown) && !errors.Is(*err, ErrRemoved) {
 		return *err

@@ -12,8 +12,8 @@ import (
 	"lockstep/node/config"
 )
 
-// setAside makes room for a new node in the folder of one that was removed, if
-// the settings allow it.
+// setAside moves the data of a removed node out of the folder, if the settings allow it, so that a
+// new node can start there.
 func (n *Node) setAside(context.Context) error {
 	s := n.Config.Current()
 	if !s.Rejoin || len(s.Join) == 0 {
@@ -26,12 +26,12 @@ func (n *Node) setAside(context.Context) error {
 	return err
 }
 
-// muster looks for a cluster, or for enough nodes to found one, where this node
-// has an empty folder and was told how many to expect. It leaves a node that has
-// been taken in, or one that is to found its cluster.
+// muster looks for a cluster, or for enough nodes to found one. It runs if this node has an empty
+// folder and bootstrap-expect is set. When it returns, the node has either joined a cluster or is
+// to found one.
 //
-// It has a peer port of its own that knows no more than how to look around, so
-// that nobody meets a node that is half open.
+// It uses a peer port of its own that answers only requests of this search, so that no peer meets a
+// half-opened node.
 func (n *Node) muster(ctx context.Context) error {
 	s := n.Config.Current()
 	if n.Self.Phase != identity.Joining || s.BootstrapExpect == 0 {
@@ -74,7 +74,7 @@ func (n *Node) muster(ctx context.Context) error {
 	return err
 }
 
-// peerPort is how this node's end of all peer connections is made.
+// peerPort is the configuration of this node's end of all peer connections.
 func (n *Node) peerPort(s *config.Settings) transport.Config {
 	var private transport.Secure
 	if s.SecuresPeers() {
@@ -88,9 +88,9 @@ func (n *Node) peerPort(s *config.Settings) transport.Config {
 	}
 }
 
-// takenIn notes what the cluster has said that took this node in.
+// takenIn records the answer of the cluster that this node has joined.
 func (n *Node) takenIn(w *membership.Welcome) error {
-	// The secret first: a member without it would be none.
+	// The secret comes first: a member cannot work without it.
 	if err := n.secrets.Taken(w.Secret); err != nil {
 		return err
 	}
@@ -102,10 +102,10 @@ func (n *Node) takenIn(w *membership.Welcome) error {
 	return nil
 }
 
-// Retire ends a node that was removed from its cluster, all but the port for
-// health checks, which says that the node lives and is not ready. Where a
-// supervisor starts anew what ends, and a removed node may join again when it is
-// started, ending would undo the removal.
+// Retire stops a node that was removed from its cluster, except the port for health checks, which
+// then reports that the node is alive but not ready. It is for nodes under a supervisor that
+// restarts a process when it exits: a removed node that is restarted may join again, so exiting
+// would undo the removal.
 func (n *Node) Retire(ctx context.Context) error {
 	n.Draining.Store(true)
 	n.Ready.Store(false)

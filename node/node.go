@@ -1,15 +1,14 @@
-// Package node puts a Lockstep node together out of the packages below it, and
-// takes it apart again.
+// Package node puts a Lockstep node together out of the packages below it, and takes it apart
+// again.
 //
-// Start, in order (Node.start): lock and read the data folder (who am I), listen on
-// the peer port, join the cluster, open the meta group, ask the peers whether this
-// node still belongs to them, open the shards, begin to reconcile memberships, found
-// the cluster if it is this node's to found, wait for leaders, listen for clients.
-// Stop is the reverse: take no new clients, hand leaderships over, finish what is
-// under way, close.
+// Start goes through these steps (Node.start): lock and read the data folder, which holds the
+// node's identity; listen on the peer port; join the cluster; open the meta group; ask the peers
+// whether this node still belongs to the cluster; open the shards; start to reconcile memberships;
+// found the cluster if that is this node's task; wait for leaders; listen for clients. Stop is the
+// reverse: accept no new clients, hand leaderships over, finish the requests under way, close.
 //
-// The package holds no rules of its own beyond that order; what INFO, CLUSTER,
-// CONFIG and LOCKSTEP answer is read from the parts.
+// The package has no rules of its own beyond that order. INFO, CLUSTER, CONFIG and LOCKSTEP are
+// answered from the parts.
 package node
 
 import (
@@ -48,50 +47,50 @@ import (
 type Node struct {
 	*member.Member
 	*lifetime
-	// logTail is the end of the log.
+	// logTail holds the newest lines of the log.
 	logTail *logs.Tail
-	// report reports on the node in numbers; it is there once clients are served.
+	// report produces INFO and the metrics. It is set once clients are served.
 	report *report.Report
 
-	// secrets are what this node and its peers prove to each other that they know.
+	// secrets holds the secrets with which this node and its peers authenticate to each other.
 	secrets *secrets.Secrets
 	// rotation changes the secret of the whole cluster.
 	rotation *secrets.Rotation
-	// tls has the certificates, nil: no port speaks TLS.
+	// tls holds the certificates. It is nil if no port speaks TLS.
 	tls *secure.Keeper
-	// journal is the log that the shards share, nil: each has its own.
+	// journal is the log that the shards share. It is nil if each shard has its own.
 	journal *raftio.Journal
-	// useTick is the clock of uses of keys.
+	// uses is the clock for the last-use times of keys.
 	uses useClock
-	// clocks knows what the other nodes' clocks show.
+	// clocks compares this node's clock with those of the other nodes.
 	clocks *clocks
-	// exchange keeps what is known of leaders like what the other nodes know.
+	// exchange keeps this node's knowledge of leaders in step with that of the other nodes.
 	exchange  *leaders.Exchange
 	announcer announcer
-	// process is what clients may do to this process.
+	// process holds the operations on this process that clients may use.
 	process *ops.Process
 	backups *backup.Backups
-	// settings are those of the whole cluster.
+	// settings are the settings of the whole cluster.
 	settings  replicated
 	replicas  *replicas
 	placement *placement.Loop
-	// memory is what the shards take together.
+	// memory counts the memory of all shards together.
 	memory shard.Memory
 	admin  *adminport.Server
-	// panics are those of code that served a connection, by port.
+	// panics counts the panics of code that served a connection, by port.
 	panics report.Panics
 	front  *front
 	users  *users.Users
-	// stats are the counters of commands and of what took long.
+	// stats holds the counters of commands and the slow log.
 	stats *stats.Stats
-	// registry knows this node's clients.
+	// registry holds this node's clients.
 	registry *client.Registry
-	// survey tells how this node is, and how all nodes are.
+	// survey reports on this node and collects the reports of all nodes.
 	survey *survey.Survey
-	// view is the cluster as clients are shown it.
+	// view is the cluster as clients see it.
 	view       *clusterview.View
 	supervisor supervisor
-	// health is what the probes of the admin port ask for.
+	// health answers the probes of the admin port.
 	health *health.Health
 	orders *ops.Orders
 	relays
@@ -107,7 +106,7 @@ func Start(ctx context.Context, cfg *config.Config, log *logs.Log) (*Node, error
 		lifetime: newLifetime(), logTail: log.Tail, stats: stats.New(), registry: client.NewRegistry(),
 	}
 	n.panics.Peers, n.panics.Clients, n.panics.Admin = caught.New(n.Log), caught.New(n.Log), caught.New(n.Log)
-	// Peers may ask how many clients there are before there can be any.
+	// This comes early because peers may ask for the number of clients before clients can connect.
 	n.front = &front{n: n, stats: n.stats, registry: n.registry}
 	n.witness = n.newWitness(n.Member, n.stats, n.registry)
 	n.announcer = announcer{Member: n.Member, ctx: n.ctx, moved: make(chan struct{}, 1)}
@@ -142,8 +141,8 @@ func (n *Node) start(ctx context.Context) error {
 	return nil
 }
 
-// Linger makes the node say that it is stopping, and serves on for as long as
-// shutdown-delay-ms says. Stop comes next.
+// Linger announces that the node is stopping, and keeps serving for shutdown-delay-ms. Stop comes
+// next.
 func (n *Node) Linger() {
 	n.Draining.Store(true)
 	n.supervisor.tell("STOPPING=1\nSTATUS=stopping")
@@ -161,8 +160,8 @@ func (n *Node) Linger() {
 	}
 }
 
-// Stop drains the node and closes it: it takes no new clients, hands its
-// leaderships over, lets what is under way finish, and exits.
+// Stop drains the node and closes it: it accepts no new clients, hands its leaderships over, lets
+// requests under way finish, and closes all parts.
 func (n *Node) Stop(ctx context.Context) {
 	n.Log.Info("stopping", "reason", "asked to")
 	n.Draining.Store(true)
@@ -176,8 +175,8 @@ func (n *Node) Stop(ctx context.Context) {
 	n.abort()
 }
 
-// Leave ends a node that was removed from its cluster: what is under way is
-// finished, such as the order to remove it.
+// Leave ends a node that was removed from its cluster. Requests under way are finished first, for
+// example the order that removed it.
 func (n *Node) Leave(ctx context.Context) {
 	n.Draining.Store(true)
 	n.supervisor.tell("STOPPING=1\nSTATUS=removed from its cluster")
@@ -186,7 +185,7 @@ func (n *Node) Leave(ctx context.Context) {
 	n.abort()
 }
 
-// abort closes whatever is open, without ceremony.
+// abort closes whatever is open, without draining.
 func (n *Node) abort() {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
@@ -201,7 +200,7 @@ func (n *Node) abort() {
 	if n.Courier != nil {
 		n.Courier.Close()
 	}
-	quiet := n.background.EndWithin(closeTimeout) // a replica may be being closed
+	quiet := n.background.EndWithin(closeTimeout) // a replica may still be closing
 	for _, s := range n.Shards() {
 		_ = s.Close(ctx)
 	}
@@ -219,12 +218,12 @@ func (n *Node) abort() {
 	case quiet:
 		_ = n.Folder.Close()
 	default:
-		// Something may write there yet: nobody else gets it before the process has ended.
+		// A goroutine may still write to the folder, so it stays locked until the process ends.
 		n.Log.Warn("something goes on in the background; the data folder stays locked until the process ends")
 	}
 }
 
-// openFolder finds out who this node is, or makes it somebody.
+// openFolder reads this node's identity from the data folder, or gives it one.
 func (n *Node) openFolder(context.Context) error {
 	s := n.Config.Current()
 	folder, err := identity.Open(s.Dir)
@@ -253,7 +252,7 @@ func (n *Node) openFolder(context.Context) error {
 		}
 	}
 	if err == nil {
-		// Before there is a group.
+		// The log store is chosen before a group exists.
 		err = folder.KeepLogStore(string(s.LogStore))
 	}
 	if err != nil {
@@ -263,12 +262,12 @@ func (n *Node) openFolder(context.Context) error {
 	return nil
 }
 
-// sawKnownVersion notes that a cluster which this node founds begins with the
-// newest version that it knows.
+// sawKnownVersion records that a cluster that this node founds starts with the newest version that
+// this node knows.
 func sawKnownVersion(m *member.Member) error { return m.Folder.SawVersion(meta.KnownVersion()) }
 
-// sayWhatIsSettled tells an operator that a folder with a node in it takes no
-// orders on where that node belongs.
+// sayWhatIsSettled tells the operator that settings about founding and joining have no effect if
+// the data folder already has a node of a cluster.
 func sayWhatIsSettled(m *member.Member, s *config.Settings) {
 	id := m.Folder.Identity()
 	if id.Phase == identity.Settled && (s.Bootstrap || s.Replace || len(s.Join) > 0) {
@@ -277,8 +276,8 @@ func sayWhatIsSettled(m *member.Member, s *config.Settings) {
 	}
 }
 
-// sayWhatHolds tells an operator which settings have no effect, for the cluster, or the
-// data folder, was made with others.
+// sayWhatHolds tells the operator which settings have no effect because the cluster or the data
+// folder was made with other values.
 func sayWhatHolds(m *member.Member, s *config.Settings) {
 	c := m.Self.Creation
 	for _, made := range []struct{ setting, holds, by string }{
@@ -294,7 +293,7 @@ func sayWhatHolds(m *member.Member, s *config.Settings) {
 	}
 }
 
-// openSecrets finds the secrets, before anything is made.
+// openSecrets reads the secrets. It runs before the node creates anything.
 func (n *Node) openSecrets(context.Context) (err error) {
 	n.secrets, err = secrets.Open(secrets.Facts{
 		Config: n.Config, Log: n.Log, Identity: func() *identity.Identity { return n.Folder.Identity() }, Go: n.background.Go, Ctx: n.ctx,
@@ -303,8 +302,8 @@ func (n *Node) openSecrets(context.Context) (err error) {
 	return err
 }
 
-// foundUsers begins to go by the cluster's users, and brings those of the settings into a cluster that
-// has none. Clients are not served before.
+// foundUsers starts to use the cluster's users, and creates those of the settings in a cluster that
+// has none. Clients are not served before that.
 func (n *Node) foundUsers(ctx context.Context) (err error) {
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
@@ -318,7 +317,8 @@ func (n *Node) foundUsers(ctx context.Context) (err error) {
 	return n.users.Found(ctx)
 }
 
-// openRooms makes what reports on this node; each part of it waits for what it reads.
+// openRooms makes the parts that report on this node. Each part waits until the state that it reads
+// exists.
 func (n *Node) openRooms(context.Context) error {
 	n.clocks = &clocks{Member: n.Member, ctx: n.ctx}
 	n.survey = survey.New(survey.Facts{
@@ -334,7 +334,7 @@ func (n *Node) openRooms(context.Context) error {
 	return nil
 }
 
-// openReport makes what reports on this node in numbers, for all that it reads is there.
+// openReport makes the part that produces INFO and the metrics. All that it reads exists by now.
 func (n *Node) openReport(context.Context) error {
 	n.report = report.New(report.Facts{
 		Member: n.Member, Survey: n.survey, View: n.view, Stats: n.stats, Registry: n.registry, Tracking: n.tracking,
@@ -344,8 +344,8 @@ func (n *Node) openReport(context.Context) error {
 	return nil
 }
 
-// sayWhatIsLeft warns of data that a new node would seem to begin with, and does
-// not.
+// sayWhatIsLeft warns of files of a redis-server in the data folder: an operator might expect a new
+// node to load them, and it does not.
 func sayWhatIsLeft(m *member.Member, dir string) {
 	if m.Folder.Identity() != nil {
 		return

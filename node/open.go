@@ -36,8 +36,8 @@ import (
 	"lockstep/proto/stats"
 )
 
-// listenPeers opens the peer port. Handlers are set before it serves, for the
-// first request may come at once.
+// listenPeers opens the peer port. Handlers are set before it serves, because the first request may
+// arrive at once.
 func (n *Node) listenPeers(context.Context) error {
 	s := n.Config.Current()
 	t, err := transport.Listen(n.peerPort(s))
@@ -85,8 +85,7 @@ func (n *Node) listenPeers(context.Context) error {
 	return nil
 }
 
-// handleCalls serves what other gateways ask of this node's replicas, once they
-// are open.
+// handleCalls serves the requests of other gateways to this node's replicas, once they are open.
 func (n *Node) handleCalls(t *transport.Transport) {
 	own := func(serve func(from transport.Peer, payload []byte, reply func([]byte))) transport.Handler {
 		return func(from transport.Peer, payload []byte, reply func([]byte)) {
@@ -124,7 +123,7 @@ func (n *Node) handleCalls(t *transport.Transport) {
 	t.Handle(router.KindLeader, served(func(payload []byte, reply func([]byte)) { n.Router.ServeLeader(payload, reply) }))
 }
 
-// incarnation is the number of a peer by which gateways name themselves in the log.
+// incarnation is the number by which a peer's gateway names itself in the log.
 func incarnation(from transport.Peer) uint64 { return meta.NodeID(from.NodeID).Incarnation() }
 
 // inWords explains why a port could not be opened.
@@ -135,9 +134,9 @@ func inWords(err error, what string, port int) error {
 	return fmt.Errorf("cannot listen on %s %d: %w", what, port, err)
 }
 
-// listenAddresses are the addresses of bind with a port. A leading "-" lets an
-// address be missing on this machine. To listen on all addresses of one kind is to
-// listen on those of the other, too, where the machine has both (package net).
+// listenAddresses returns the addresses of bind with a port. An address with a leading "-" is left
+// out if this machine does not have it. In package net, listening on all addresses of one kind
+// (IPv4 or IPv6) also listens on those of the other if the machine has both.
 func listenAddresses(bind []string, port int) []string {
 	var addrs []string
 	all := false
@@ -164,7 +163,7 @@ func listenAddresses(bind []string, port int) []string {
 	return addrs
 }
 
-// available tells whether this machine has the address.
+// available reports whether this machine has the address.
 func available(host string) bool {
 	l, err := net.Listen("tcp", net.JoinHostPort(host, "0"))
 	if err != nil {
@@ -174,7 +173,7 @@ func available(host string) bool {
 	return true
 }
 
-// join asks to be taken in, if this node has no cluster yet.
+// join asks a cluster to take this node in, if it has no cluster yet.
 func (n *Node) join(ctx context.Context) error {
 	if n.Self.Phase == identity.Joining {
 		s := n.Config.Current()
@@ -191,7 +190,7 @@ func (n *Node) join(ctx context.Context) error {
 	return nil
 }
 
-// openMeta opens the meta group; a founder makes it.
+// openMeta opens the meta group. A founder creates it.
 func (n *Node) openMeta(context.Context) error {
 	boot, err := n.Folder.Started()
 	if err != nil {
@@ -221,7 +220,7 @@ func (n *Node) openMeta(context.Context) error {
 	return n.Bootstrap(n.MetaGroup)
 }
 
-// groupConfig is what all groups of this node have in common.
+// groupConfig is the configuration that all groups of this node have in common.
 func (n *Node) groupConfig(group uint32) shard.GroupConfig {
 	s := n.Config.Current()
 	c := n.Self.Creation
@@ -243,7 +242,7 @@ func (n *Node) groupConfig(group uint32) shard.GroupConfig {
 	}
 }
 
-// latencyEvents are what LATENCY calls the work of groups and shards.
+// latencyEvents are the names in LATENCY for the work of groups and shards.
 var latencyEvents = [...]string{shard.Commit: stats.EventCommit, shard.Snapshotting: stats.EventSnapshot, shard.Expire: stats.EventExpire}
 
 func (n *Node) shardConfig(group uint32) shard.Config {
@@ -279,8 +278,8 @@ func (n *Node) shardConfig(group uint32) shard.Config {
 	}
 }
 
-// reconcile begins to answer for shards and to keep every group's members as the
-// view wants them.
+// reconcile starts to answer for shards and to keep the members of every group as the view wants
+// them.
 func (n *Node) reconcile(context.Context) error {
 	n.Router = router.New(router.Config{
 		Node: n.Self.Incarnation, Boot: n.Boot, Layout: n.Self.Creation.Layout(),
@@ -336,8 +335,8 @@ func (n *Node) reconcile(context.Context) error {
 	return nil
 }
 
-// beginAnew gives this gateway a boot number behind one that a shard knows of it: what it
-// sends to that shard was taken for an earlier process's.
+// beginAnew gives this gateway a boot number higher than the one that a shard has recorded for it.
+// The shard took this gateway's writes for those of an earlier process.
 func (n *Node) beginAnew(index int, behind uint64) (uint64, error) {
 	boot, err := n.Folder.StartedBehind(behind)
 	if err != nil {
@@ -349,10 +348,9 @@ func (n *Node) beginAnew(index int, behind uint64) (uint64, error) {
 	return boot, nil
 }
 
-// meetPeers begins to serve peers, as far as there is something to serve, and
-// asks them whether this node still belongs to them, before it opens what it
-// might answer from: together with others that were given up it could make up a
-// quorum of the past.
+// meetPeers starts to serve peers, as far as there is something to serve, and asks them whether
+// this node still belongs to the cluster. It does so before it opens its groups: together with
+// other nodes that were given up, this node could otherwise form a quorum with outdated data.
 func (n *Node) meetPeers(ctx context.Context) error {
 	n.Transport.Serve()
 	if n.Self.Phase != identity.Settled {
@@ -370,7 +368,7 @@ func (n *Node) meetPeers(ctx context.Context) error {
 	return fmt.Errorf("%w: %s; move the folder %s away to join as a new node", ErrRemoved, why, n.Folder.Dir())
 }
 
-// removed ends the node: the cluster has let go of it.
+// removed ends the node after the cluster has removed it.
 func (n *Node) removed(why string) {
 	if err := n.Folder.MarkRemoved(why); err != nil {
 		n.Log.Error("the folder could not be marked as removed", "err", err)
@@ -382,8 +380,8 @@ func (n *Node) removed(why string) {
 // ErrRemoved ends a node that is no longer part of its cluster.
 var ErrRemoved = errors.New("this node was removed from the cluster")
 
-// found creates the cluster in the meta group, or tells it where this node is
-// now.
+// found creates the cluster in the meta group, if this node founds it. Then the node starts to
+// announce its addresses.
 func (n *Node) found(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
@@ -396,7 +394,7 @@ func (n *Node) found(ctx context.Context) error {
 	return nil
 }
 
-// visitor is the peer that knocks at the peer port.
+// visitor describes the peer that knocks at the peer port.
 func visitor(from transport.Peer) membership.Visitor {
 	v := membership.Visitor{Unproved: from.Unproved}
 	if !from.Stranger {
@@ -405,7 +403,7 @@ func visitor(from transport.Peer) membership.Visitor {
 	return v
 }
 
-// noteWork notes how long a piece of work of a group or a shard took.
+// noteWork records how long a piece of work of a group or a shard took.
 func noteWork(stats *stats.Stats, timings *survey.Timings, what shard.Work, took time.Duration) {
 	stats.Latency.Took(latencyEvents[what], took)
 	timings.Took(what, took)

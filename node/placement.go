@@ -12,11 +12,10 @@ import (
 	"lockstep/node/member"
 )
 
-// kindLed asks a node which shards it leads, between nodes. Answer: JSON of
-// []placement.Led.
+// kindLed asks a node which shards it leads. The answer is JSON of []placement.Led.
 const kindLed uint8 = 40
 
-// place begins to keep replicas and leaders where they should be.
+// place starts to keep replicas and leaders where they should be.
 func (n *Node) place() {
 	m := n.Manager.Load()
 	metaReplica := membership.NewReplica(n.MetaGroup)
@@ -43,12 +42,12 @@ func placementSettings(s *config.Settings) placement.Settings {
 	}
 }
 
-// repairAfter is for how long a node must have been dead to be given up.
+// repairAfter is how long a node must have been dead before it is given up.
 func repairAfter(m *member.Member) time.Duration {
 	return placementSettings(m.Config.Current()).RepairAfter
 }
 
-// askLed asks a node, or this one, which shards it leads.
+// askLed asks a node, which may be this one, for the shards that it leads.
 func (r *replicas) askLed(ctx context.Context, node meta.Node) ([]placement.Led, error) {
 	if node.ID == r.n.Self.ID() {
 		return r.ledHere(), nil

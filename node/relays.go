@@ -9,23 +9,23 @@ import (
 	"lockstep/proto/tracking"
 )
 
-// relays carry to clients what happens elsewhere.
+// relays bring events from other nodes to clients.
 type relays struct {
 	// messages carries published messages to and from other nodes.
 	messages *relay.Messages
-	// notices tells other nodes what scripts of their clients do here.
+	// notices tells other nodes what scripts of their clients do on this node.
 	notices *relay.Notices
-	// events publishes what commands do to keys.
+	// events publishes keyspace events.
 	events *relay.Events
-	// feeds bring what happens in shards of which this node has no replica.
+	// feeds bring the events of shards of which this node has no replica.
 	feeds *relay.Feeds
-	// tracking tells clients of changes of what they cache.
+	// tracking tells clients when keys that they cache have changed.
 	tracking *tracking.Table
-	// witness is told what scripts do here.
+	// witness is told what scripts do on this node.
 	witness *client.ScriptWitness
 }
 
-// newWitness is told what scripts do that run here for a client.
+// newWitness returns the witness of what scripts do that run on this node for a client.
 func (r *relays) newWitness(m *member.Member, stats *stats.Stats, registry *client.Registry) *client.ScriptWitness {
 	return &client.ScriptWitness{
 		Stats: stats, Registry: registry, Logger: m.Log,
@@ -43,7 +43,7 @@ func (r *relays) newWitness(m *member.Member, stats *stats.Stats, registry *clie
 	}
 }
 
-// kickFeeds makes the feeds look at what is wanted.
+// kickFeeds makes the feeds check which events are wanted.
 func (r *relays) kickFeeds(m *member.Member) {
 	if m.Serving.Load() {
 		r.feeds.Intake.Kick()

@@ -19,30 +19,29 @@ import (
 	"lockstep/proto/tracking"
 )
 
-// replicas are this node's replicas of shards: those that its folder had when
-// it began, and those that come and go as the meta group's view tells. That
-// this node has none of a shard is as usual as that it has one.
+// replicas are this node's replicas of shards: those that its folder had when the node started, and
+// those that come and go with the meta group's view. A node often has no replica of a shard.
 type replicas struct {
 	// Kick makes keep look at the view.
 	*stepper.Stepper
 	n *Node
-	// leads is since when this node leads each shard, in Unix milliseconds; it may
-	// lead no more.
+	// leads holds, for each shard, since when this node leads it, in Unix milliseconds. The value
+	// stays when the node no longer leads.
 	leads []atomic.Int64
 }
 
 const (
-	// keepPause is between two looks at the view when none was announced.
+	// keepPause is the time between two looks at the view if no change is announced.
 	keepPause = time.Second
-	// reportTimeout bounds what the meta group is told or asked about a replica.
+	// reportTimeout bounds a request to the meta group about a replica.
 	reportTimeout = 10 * time.Second
-	// closeTimeout is how long a replica may take to close before that is said.
+	// closeTimeout is how long a replica may take to close before the node reports an error.
 	closeTimeout = 30 * time.Second
 )
 
-// openShards opens the replicas that the folder has, all at one time: each
-// waits out its lease after a restart. A founder makes all. What else the view
-// wants here comes later, and what it does not want any more goes (keep).
+// openShards opens the replicas that the folder has, all at the same time, because each one waits
+// out its lease after a restart. A founder creates all shards. keep opens other replicas that the
+// view wants here later, and closes those that it no longer wants.
 func (n *Node) openShards(context.Context) error {
 	n.tracking = tracking.New(n.Self.Incarnation, n.Config.Current().TrackingTableMaxKeys)
 	n.Config.OnChange("tracking-table-max-keys", func(s *config.Settings) { n.tracking.SetMaxKeys(s.TrackingTableMaxKeys) })
@@ -94,9 +93,8 @@ func (r *replicas) keep(ctx context.Context) {
 	})
 }
 
-// follow makes one shard's replica be there or not, as the view tells. A node that
-// dies changes nothing more: a replica that could not be closed is at work yet, and
-// nobody knows what it has promised.
+// follow opens or closes one shard's replica, as the view wants. A node that is dying changes
+// nothing more: a replica that could not be closed is still working, and its promises are unknown.
 func (r *replicas) follow(ctx context.Context, view *meta.View, i int) error {
 	if err := r.n.dying.Load(); err != nil {
 		return *err
@@ -113,8 +111,9 @@ func (r *replicas) follow(ctx context.Context, view *meta.View, i int) error {
 	return nil
 }
 
-// come opens a new replica, empty, which the shard's leader fills; but not one
-// that an old view wants: after a restart this node goes through those.
+// come opens a new, empty replica, which the shard's leader fills. It first catches up with the
+// meta group, because a restarted node also applies old views, which may want a replica that has
+// gone since.
 func (r *replicas) come(ctx context.Context, i int) error {
 	ctx, cancel := context.WithTimeout(ctx, reportTimeout)
 	defer cancel()
@@ -128,7 +127,7 @@ func (r *replicas) come(ctx context.Context, i int) error {
 	r.n.Log.Info("a replica comes here", "shard", i)
 	s, err := r.open(i)
 	if err != nil {
-		// A node that cannot keep what the cluster counts on must not go on.
+		// A node that cannot keep a replica on which the cluster counts must not go on.
 		r.n.die(fmt.Errorf("opening a replica of shard %d: %w", i, err))
 		return err
 	}
@@ -137,9 +136,9 @@ func (r *replicas) come(ctx context.Context, i int) error {
 	return nil
 }
 
-// drop closes a replica that the shard's group has let go of, deletes its data,
-// and tells the meta group. A going that the folder has noted is an old one:
-// what is here now came after it.
+// drop closes a replica that the shard's group has released, deletes its data, and tells the meta
+// group. If the folder has recorded this going already, the replica that is here now came after it
+// and stays.
 func (r *replicas) drop(ctx context.Context, i int, going meta.Going) error {
 	group := uint32(i)
 	if r.n.Folder.DroppedSince(group) < going.Since {
@@ -164,8 +163,8 @@ func (r *replicas) drop(ctx context.Context, i int, going meta.Going) error {
 	return err
 }
 
-// close ends a replica, for good: when it returns without an error nothing of
-// it is at work, and what it has promised is known.
+// close ends a replica for good. If it returns without an error, nothing of the replica is running
+// any more, and left is what it has promised.
 func (r *replicas) close(group uint32) (left raftio.Pledge, err error) {
 	s := r.n.TakeReplica(int(group))
 	if s == nil {
@@ -179,7 +178,7 @@ func (r *replicas) close(group uint32) (left raftio.Pledge, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
 	defer cancel()
 	if err := s.Close(ctx); err != nil {
-		// Half of it is closed; only a restart begins anew.
+		// The replica is half closed, and only a restart can repair that.
 		err = fmt.Errorf("closing the replica of shard %d: %w", group, err)
 		r.n.die(err)
 		return left, err
@@ -187,7 +186,7 @@ func (r *replicas) close(group uint32) (left raftio.Pledge, err error) {
 	return s.Group().Left(), nil
 }
 
-// led notes that this node leads a shard, and has the others be told.
+// led records that this node leads a shard, and makes the exchange tell the other nodes.
 func (r *replicas) led(group uint32) {
 	r.leads[group].Store(time.Now().UnixMilli())
 	if r.n.Serving.Load() {

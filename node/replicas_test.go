@@ -10,8 +10,8 @@ import (
 	"lockstep/node/member"
 )
 
-// A replica that could not be closed is not deleted, however often it is looked at before
-// the process has ended: what it has promised would be lost.
+// A replica that could not be closed is not deleted, however often follow looks at it before the
+// process ends: its promises would be lost.
 func TestANodeThatDiesDeletesNothing(t *testing.T) {
 	folder, err := identity.Open(t.TempDir())
 	if err != nil {

@@ -19,23 +19,23 @@ import (
 	"lockstep/node/member"
 )
 
-// replicated are the settings that the whole cluster has in common, and its version: the meta group has them, and
-// each node puts them into force.
+// replicated holds the settings and the version that the whole cluster has in common. The meta
+// group stores them, and each node puts them into force.
 type replicated struct {
 	*member.Member
 	*lifetime
-	// awaitEvents waits, but not for long, until this node hears of the keyspace events that are wanted.
+	// awaitEvents waits, for a limited time, until this node receives the wanted keyspace events.
 	awaitEvents func()
-	// version is the cluster's that the shards were told of.
+	// version is the last cluster version that was passed to the shards.
 	version atomic.Int64
-	// settling is held while the meta group's settings are put into force; settled is
-	// set once those are that it had when this node began.
+	// settling is held while the meta group's settings are put into force. settled is set once all
+	// settings that the meta group had when this node started are in force.
 	settling sync.Mutex
 	settled  atomic.Bool
 }
 
-// setEverywhere puts settings into the meta group; when it returns they are in
-// force on this node, and soon on the others.
+// setEverywhere puts settings into the meta group. When it returns they are in force on this node,
+// and soon on the others.
 func (r *replicated) setEverywhere(ctx context.Context, pairs []config.Pair) error {
 	set := &meta.SetSettings{Set: map[string]string{}}
 	for _, p := range pairs {
@@ -51,8 +51,8 @@ func (r *replicated) setEverywhere(ctx context.Context, pairs []config.Pair) err
 	return nil
 }
 
-// applySettings puts into force what the meta group says now: a caller that comes with a view
-// may have been overtaken by one that came with a newer one.
+// applySettings puts the current settings of the meta group into force. It ignores the view of the
+// caller, because another caller with a newer view may have been faster.
 func (r *replicated) applySettings(*meta.View) {
 	r.settling.Lock()
 	defer r.settling.Unlock()
@@ -67,9 +67,9 @@ func (r *replicated) applySettings(*meta.View) {
 	r.Config.ApplyReplicated(pairs)
 }
 
-// learnSettings waits until this node has seen all settings that the meta group had when
-// it began. Shards may be led here before. Their logs have the settings of the cluster,
-// and this node those of its file as yet: with a maxmemory of that, keys would go.
+// learnSettings waits until this node has applied all settings that the meta group had when the
+// node started. The node may lead shards before that. Their logs have the cluster's settings, but
+// the node still has those of its file, and a smaller maxmemory from there would evict keys.
 func (r *replicated) learnSettings() {
 	t := time.NewTicker(health.Every)
 	defer t.Stop()
@@ -83,7 +83,7 @@ func (r *replicated) learnSettings() {
 	r.settled.Store(true)
 }
 
-// catchUpSettings puts all settings into force that the meta group had when it was called.
+// catchUpSettings puts into force all settings that the meta group had at the time of the call.
 func (r *replicated) catchUpSettings(ctx context.Context) error {
 	_, err := r.Machine.Wait(ctx, (*meta.View).Created)
 	if err == nil {
@@ -95,9 +95,9 @@ func (r *replicated) catchUpSettings(ctx context.Context) error {
 	return err
 }
 
-// settle is catchUpSettings for a shard that this node has begun to lead. It may be behind
-// in the meta group where it is not in the shard's: with settings that were changed since,
-// a maxmemory above all, keys would go.
+// settle runs catchUpSettings for a shard that this node has begun to lead. The node may be behind
+// in the meta group's log though it is not in the shard's. With outdated settings, above all
+// maxmemory, it would evict keys.
 func (r *replicated) settle(ctx context.Context) error {
 	if !r.settled.Load() {
 		return errUnsettled
@@ -109,8 +109,8 @@ func (r *replicated) settle(ctx context.Context) error {
 
 var errUnsettled = errors.New("the cluster's settings are not known yet")
 
-// knowsSettings tells whether the cluster's settings are in force in the shards that
-// this node leads.
+// knowsSettings reports whether the cluster's settings are in force in the shards that this node
+// leads.
 func (r *replicated) knowsSettings() bool {
 	want := r.engineSettings()
 	return r.settled.Load() && !slices.ContainsFunc(r.Shards(), func(s *shard.Shard) bool {
@@ -118,7 +118,7 @@ func (r *replicated) knowsSettings() bool {
 	})
 }
 
-// applyVersion brings the cluster's version into the shards' logs.
+// applyVersion writes the cluster's version into the shards' logs.
 func (r *replicated) applyVersion(v *meta.View) {
 	if version := int64(v.ClusterVersion); version != r.version.Swap(version) {
 		for _, s := range r.Shards() {
@@ -130,9 +130,9 @@ func (r *replicated) applyVersion(v *meta.View) {
 // settleMax is how long CONFIG SET waits for the shards of this node.
 const settleMax = time.Second
 
-// awaitSettings waits until the limits that this node wants are in force on its
-// replicas: the leaders bring them into the shards' logs. A shard without a
-// leader gets them later. Then it waits for the keyspace events that are wanted.
+// awaitSettings waits until the limits that this node wants are in force on its replicas. The
+// leaders write them into the shards' logs, so a shard without a leader gets them later. Then it
+// waits for the wanted keyspace events.
 func (r *replicated) awaitSettings() {
 	t := time.NewTicker(time.Millisecond)
 	defer t.Stop()
@@ -158,8 +158,8 @@ func (r *replicated) engineSettings() command.Settings {
 	return e
 }
 
-// open brings cluster-wide settings into the meta group, and the
-// meta group's into this node.
+// open starts to pass cluster-wide settings to the meta group, and to apply the meta group's
+// settings on this node.
 func (r *replicated) open() {
 	r.Config.ReplicateWith(func(pairs []config.Pair) error {
 		ctx, cancel := context.WithTimeout(r.ctx, 10*time.Second)
@@ -173,8 +173,7 @@ func (r *replicated) open() {
 	r.applyVersion(r.Machine.View())
 }
 
-// textOf is the reply for settings that were refused, or of which nobody could
-// say whether they are in force.
+// textOf is the error reply for settings that were refused, or that may or may not be in force.
 func textOf(err error) error {
 	var refusal *meta.Refusal
 	if errors.As(err, &refusal) {

@@ -25,8 +25,8 @@ func (a *applied) Append(_ context.Context, data []byte) error {
 	return a.machine.Apply(a.index, data)
 }
 
-// founded is a node without anything but a meta group of its own, and who has commands
-// carried out there.
+// founded returns a node that has only a meta group of its own, and a function that executes
+// commands there.
 func founded(t *testing.T) (n *replicated, do func(meta.Command)) {
 	n = &replicated{Member: &member.Member{Config: config.Default(), Machine: meta.NewMachine()}}
 	couriers := courier.New(courier.Config{Leader: func(uint32) (string, bool) { return "", true }})
@@ -43,8 +43,9 @@ func founded(t *testing.T) (n *replicated, do func(meta.Command)) {
 	return n, do
 }
 
-// The goroutine that has set something applies the settings too, beside the goroutine that
-// applies the log. It may be held up after it has read the state: newer settings stay.
+// The goroutine that has set something applies the settings too, in parallel with the goroutine
+// that applies the log. If it is delayed after it has read the state, newer settings must stay in
+// force.
 func TestAnOldViewBringsNoOldSettingsBack(t *testing.T) {
 	n, do := founded(t)
 	n.Machine.OnChange(n.applySettings)
@@ -57,7 +58,7 @@ func TestAnOldViewBringsNoOldSettingsBack(t *testing.T) {
 	}
 }
 
-// A node that begins to lead a shard may not have heard of the newest settings.
+// A node that begins to lead a shard may not have received the newest settings.
 func TestWhoBeginsToLeadHasTheNewestSettings(t *testing.T) {
 	n, do := founded(t)
 	do(&meta.SetSettings{Set: map[string]string{"maxmemory": "2000"}})

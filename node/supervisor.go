@@ -12,33 +12,33 @@ import (
 	"lockstep/node/member"
 )
 
-// supervisor is told how the node is: systemd, which names a socket in
-// NOTIFY_SOCKET (sd_notify(3)).
+// supervisor reports the state of the node to systemd, which names a socket in NOTIFY_SOCKET
+// (sd_notify(3)).
 type supervisor struct {
 	*member.Member
 	health *health.Health
 	ctx    context.Context
-	// ready is told once, by the first that says it.
+	// ready makes sure that readiness is reported once, by whichever caller is first.
 	ready sync.Once
 }
 
-// supervisorWait is how long a node that serves may take to be ready before it says so
-// all the same: a start that waits for a quorum would hold up an operator who starts one node after
-// the other, and so the quorum.
+// supervisorWait is how long a serving node may take to become ready before it reports READY
+// anyway. A start that waits for a quorum would block an operator who starts one node after the
+// other, and so the quorum would never come.
 const supervisorWait = 30 * time.Second
 
-// supervised tells whether systemd wants to be told, and is to be.
+// supervised reports whether systemd expects notifications and the settings allow them.
 func (s *supervisor) supervised() bool {
 	by := s.Config.Current().Supervised
 	return os.Getenv("NOTIFY_SOCKET") != "" && (by == config.SupervisedSystemd || by == config.SupervisedAuto)
 }
 
-// tell tells lines of sd_notify.
+// tell sends lines of sd_notify.
 func (s *supervisor) tell(lines string) {
 	if !s.supervised() {
 		return
 	}
-	// A name that begins with @ stands for an abstract socket, here as there.
+	// A name that begins with @ means an abstract socket, in Go as in sd_notify.
 	conn, err := net.DialUnix("unixgram", nil, &net.UnixAddr{Name: os.Getenv("NOTIFY_SOCKET"), Net: "unixgram"})
 	if err == nil {
 		_, err = conn.Write([]byte(lines))
@@ -49,12 +49,12 @@ func (s *supervisor) tell(lines string) {
 	}
 }
 
-// tellReady says that the start is over, and what there is to say of it.
+// tellReady reports that the start is over, with a status line.
 func (s *supervisor) tellReady(status string) {
 	s.ready.Do(func() { s.tell("READY=1\nSTATUS=" + status) })
 }
 
-// tellWhenReady says that the node is ready when it is, or should be.
+// tellWhenReady reports READY when the node is ready, or after supervisorWait.
 func (s *supervisor) tellWhenReady() {
 	t := time.NewTicker(health.Every)
 	defer t.Stop()
@@ -63,7 +63,7 @@ func (s *supervisor) tellWhenReady() {
 		switch {
 		case why == nil:
 			s.tellReady("serving")
-			// One that was told before the node was ready hears it now.
+			// If READY was sent before the node was ready, this updates the status.
 			s.tell("STATUS=serving")
 			return
 		case time.Now().After(late):

@@ -10,8 +10,7 @@ import (
 	"lockstep/node/config"
 )
 
-// openTLS reads the certificates, if any port wants them, and goes on reading
-// them.
+// openTLS reads the certificates if any port uses TLS, and starts to reread them when they change.
 func (n *Node) openTLS(context.Context) error {
 	if !n.Config.Current().Secures() {
 		return nil
@@ -25,7 +24,7 @@ func (n *Node) openTLS(context.Context) error {
 	return nil
 }
 
-// CheckTLS tells whether the certificates that settings name could be used.
+// CheckTLS checks that the certificates named by the settings can be used.
 func CheckTLS(s *config.Settings) error {
 	if !s.Secures() {
 		return nil
@@ -33,8 +32,8 @@ func CheckTLS(s *config.Settings) error {
 	return secure.Check(tlsOptions(s))
 }
 
-// targetTLS is TLS for a connection to a server that is no node of this cluster
-// (MIGRATE). As with Redis it is plain unless the nodes speak TLS with each other.
+// targetTLS is the TLS configuration for a connection to a server outside this cluster (MIGRATE).
+// As with Redis, the connection is plain unless the nodes speak TLS with each other.
 func targetTLS(k *secure.Keeper, s *config.Settings, host string) *tls.Config {
 	if k == nil || !s.SecuresPeers() {
 		return nil
@@ -51,7 +50,7 @@ func setsTLS(pairs []config.Pair) bool {
 	return false
 }
 
-// tlsOptions are what the settings want of TLS.
+// tlsOptions are the TLS options from the settings.
 func tlsOptions(s *config.Settings) secure.Options {
 	o := secure.Options{
 		Files: secure.Files{
@@ -71,7 +70,7 @@ func tlsOptions(s *config.Settings) secure.Options {
 	return o
 }
 
-// checkSet judges a CONFIG SET beyond what the table of settings says.
+// checkSet checks a CONFIG SET beyond the rules in the table of settings.
 func (n *Node) checkSet(s *config.Settings, pairs []config.Pair) error {
 	if n.tls != nil && setsTLS(pairs) {
 		if err := secure.Check(tlsOptions(s)); err != nil {
@@ -81,16 +80,15 @@ func (n *Node) checkSet(s *config.Settings, pairs []config.Pair) error {
 	return n.secrets.CheckSet(s, pairs)
 }
 
-// afterSet reads the certificates at once when CONFIG SET named one of the
-// settings of TLS, be it with the value that it had.
+// afterSet rereads the certificates at once if CONFIG SET named a TLS setting, even with the same
+// value.
 func afterSet(k *secure.Keeper, pairs []config.Pair) {
 	if k != nil && setsTLS(pairs) {
-		_ = k.Reload() // it was checked before; what came between is in the log
+		_ = k.Reload() // checked before; an error since then is in the log
 	}
 }
 
-// secureListener accepts connections under TLS. The goroutine that reads first does
-// the handshake.
+// secureListener accepts connections under TLS. The goroutine that reads first does the handshake.
 type secureListener struct {
 	net.Listener
 	config func() *tls.Config
@@ -105,7 +103,7 @@ func (l secureListener) Accept() (net.Conn, error) {
 	return tls.Server(conn, l.config()), nil
 }
 
-// secureAdmin is a listener of the HTTP port, under TLS if that is wanted.
+// secureAdmin returns the listener of the HTTP port, under TLS if the settings want that.
 func secureAdmin(k *secure.Keeper, s *config.Settings, l net.Listener) net.Listener {
 	if s.TLSAdmin == config.AdminPlain {
 		return l
@@ -113,7 +111,7 @@ func secureAdmin(k *secure.Keeper, s *config.Settings, l net.Listener) net.Liste
 	return secureListener{l, k.Admin}
 }
 
-// announcedTLSPort is the TLS port that clients are told of; 0: none.
+// announcedTLSPort is the TLS port that is announced to clients, or 0 if there is none.
 func announcedTLSPort(s *config.Settings) int {
 	if s.TLSPort != 0 && s.ClusterAnnounceTLSPort != 0 {
 		return s.ClusterAnnounceTLSPort

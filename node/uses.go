@@ -8,13 +8,13 @@ import (
 	"lockstep/engine"
 )
 
-// useClock is the clock by which uses of keys are noted.
+// useClock is the clock for the last-use times of keys.
 type useClock struct{ tick atomic.Uint32 }
 
 // run keeps the clock until ctx ends.
 func (u *useClock) run(ctx context.Context, started time.Time) {
 	const tick = time.Second / engine.UseTicks
-	// The clock does not begin at 0: RESTORE IDLETIME records uses of before the start.
+	// The clock does not begin at 0 because RESTORE IDLETIME records uses from before the start.
 	const begin = 1 << 31
 	t := time.NewTicker(tick)
 	defer t.Stop()

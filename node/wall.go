@@ -7,8 +7,9 @@ import (
 	"time"
 )
 
-// clockFile is empty in every program that people run. Tests link a program with another value: the name of a file in
-// the data folder that says how this node's wall clock goes wrong, as they cannot set the machine's clock.
+// clockFile is empty in every released program. Tests link a program with another value: the name
+// of a file in the data folder that says how this node's wall clock is wrong, because tests cannot
+// set the machine's clock.
 var clockFile string
 
 // Wall reads the wall clock.
@@ -19,13 +20,14 @@ func (c *clocks) Wall() time.Time {
 	}
 	text, err := os.ReadFile(filepath.Join(c.Config.Current().Dir, clockFile))
 	if err != nil {
-		return now // it is right as long as there is no file
+		return now // without the file the clock is right
 	}
 	return wrongTime(now, string(text))
 }
 
-// wrongTime is what a clock shows of which the text says three numbers: how many microseconds it was ahead, at which
-// Unix time in microseconds that was, and by how many parts of a million it runs too fast since.
+// wrongTime returns the time of a wrong clock. The text has three numbers: by how many microseconds
+// the clock was ahead, at which Unix time in microseconds that was, and by how many parts per
+// million it has run too fast since then.
 func wrongTime(now time.Time, text string) time.Time {
 	var aheadUs, sinceUs, ppm int64
 	if _, err := fmt.Sscan(text, &aheadUs, &sinceUs, &ppm); err != nil {

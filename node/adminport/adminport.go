@@ -1,8 +1,9 @@
 // Package adminport is the HTTP port of a node: the web page, probes, metrics and profiles.
 //
-// It asks for no password and changes nothing. It is open before the node is ready, so that a probe can tell a
-// node that starts from one that is dead, and it may outlive the rest of the node. Whatever visitors do, probes
-// find their way in: connections are bounded, and the one that has rested or dawdled longest has to go.
+// It asks for no password and changes nothing. It is open before the node is ready, so that a probe
+// can distinguish a node that is starting from one that is dead, and it may outlive the rest of the
+// node. Visitors cannot keep probes out: the number of connections is bounded, and the one that has
+// been idle or slow for the longest time is closed.
 package adminport
 
 import (
@@ -24,12 +25,12 @@ import (
 	"lockstep/node/page"
 )
 
-// Facts are what the port shows, and to whom.
+// Facts are what the port shows, and the checks of its visitors.
 type Facts struct {
 	Config *config.Config
 	Log    *slog.Logger
 	Panics *caught.Panics
-	// NoPassword tells whether the default user needs none.
+	// NoPassword reports whether the default user needs no password.
 	NoPassword func() bool
 	Health     Probes
 	Metrics    http.HandlerFunc
@@ -49,7 +50,7 @@ type Server struct {
 	http *http.Server
 }
 
-// New is a port that serves as soon as it has a listener.
+// New returns a port that serves once it has a listener.
 func New(f Facts) *Server {
 	s := &Server{Facts: f}
 	visitors := &visitors{all: map[net.Conn]*list.Element{}}
@@ -69,21 +70,21 @@ func (s *Server) Serve(l net.Listener) {
 	}()
 }
 
-// Close waits for requests that are under way, and no longer than ctx lasts.
+// Close waits for requests under way, at most until ctx ends.
 func (s *Server) Close(ctx context.Context) { _ = s.http.Shutdown(ctx) }
 
-// What a client of the HTTP port may take.
+// Limits for a client of the HTTP port.
 const (
-	// Patience is how long a request may take to come.
+	// Patience is how long a client may take to send a request.
 	Patience = 5 * time.Second
-	// adminWriting is how long an answer may take; profiles are the longest.
+	// adminWriting is how long an answer may take; profiles take longest.
 	adminWriting        = 5 * time.Minute
 	adminIdle           = 2 * time.Minute
 	adminHeaderBytesMax = 16 << 10
 	adminConnsMax       = 256
 )
 
-// guarded has a handler that panics end its connection, counts that, and logs it.
+// guarded wraps a handler so that a panic ends only its connection, and is counted and logged.
 func (s *Server) guarded(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		defer s.Panics.Catch("the admin port", func() { panic(http.ErrAbortHandler) })
@@ -91,8 +92,8 @@ func (s *Server) guarded(next http.Handler) http.Handler {
 	})
 }
 
-// impatient bounds how long a request's body may take. Nobody here reads one, but the
-// server does before it answers, and would wait for ever for what is not sent.
+// impatient bounds how long the body of a request may take. No handler here reads a body, but the
+// server reads it before it answers, and would wait for ever for a body that is not sent.
 func impatient(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Body != http.NoBody {
@@ -102,13 +103,13 @@ func impatient(next http.Handler) http.Handler {
 	})
 }
 
-// visitors are the connections of the HTTP port, at most adminConnsMax. When one
-// more comes, the one that has been without a request longest has to go, or where
-// all have one, the one whose request takes longest: neither many that rest nor many
-// that dawdle must keep a probe out.
+// visitors are the connections of the HTTP port, at most adminConnsMax. When another one comes, the
+// connection that has been without a request for the longest time is closed. If all have one, the
+// connection whose request has taken longest is closed. So neither many idle nor many slow
+// connections can keep a probe out.
 type visitors struct {
 	mu sync.Mutex // guards all, resting, busy
-	// all has each connection, with its place in resting or busy, the longest first.
+	// all maps each connection to its element in resting or busy; both lists have the oldest first.
 	all           map[net.Conn]*list.Element
 	resting, busy list.List // of net.Conn
 }
@@ -118,7 +119,7 @@ func (v *visitors) changed(conn net.Conn, state http.ConnState) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if place := v.all[conn]; place != nil {
-		// One of the two has it.
+		// Only one of the two lists has it, and the other Remove does nothing.
 		v.resting.Remove(place)
 		v.busy.Remove(place)
 	}
@@ -137,7 +138,7 @@ func (v *visitors) changed(conn net.Conn, state http.ConnState) {
 		}
 		oldest := from.Remove(from.Front()).(net.Conn)
 		delete(v.all, oldest)
-		go oldest.Close() // not here: under TLS it takes leave first
+		go oldest.Close() // in a goroutine, because under TLS Close may wait while it notifies the client
 	}
 }
 
@@ -159,9 +160,9 @@ func (s *Server) handler() http.Handler {
 	return mux
 }
 
-// protected serves visitors from other machines as the port for clients does: not
-// while protected-mode is on and the default user has no password. Probes are
-// answered all the same. A visitor that has shown a certificate is no stranger.
+// protected treats visitors from other machines as the port for clients does: it refuses them while
+// protected-mode is on and the default user has no password. Probes are answered in any case. With
+// tls-admin mutual, visitors have shown a certificate and are served.
 func (s *Server) protected(serve http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		set := s.Config.Current()
@@ -175,7 +176,7 @@ func (s *Server) protected(serve http.HandlerFunc) http.HandlerFunc {
 	}
 }
 
-// profile serves a profile while admin-pprof says so.
+// profile serves a profile if admin-pprof is on.
 func (s *Server) profile(serve http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if !profiling(s.Config.Current()) {
@@ -186,13 +187,13 @@ func (s *Server) profile(serve http.HandlerFunc) http.HandlerFunc {
 	}
 }
 
-// serveCmdline tells which program this is. Go's own handler tells its arguments,
-// too, and a password may be one of them.
+// serveCmdline answers with the program's name. Go's own handler also shows its arguments, and a
+// password may be one of them.
 func serveCmdline(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	w.Header().Set("X-Content-Type-Options", "nosniff")
 	fmt.Fprint(w, os.Args[0])
 }
 
-// profiling tells whether profiles may be taken.
+// profiling reports whether profiles may be taken.
 func profiling(s *config.Settings) bool { return s.AdminPprof }

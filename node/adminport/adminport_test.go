@@ -17,7 +17,7 @@ import (
 	"lockstep/node/survey"
 )
 
-// starting is the port of a node that starts, and whose first user has the password of its settings.
+// starting is the port of a starting node whose first user has the password of the settings.
 func starting(cfg *config.Config) *Server {
 	log := slog.New(slog.NewTextHandler(io.Discard, nil))
 	m := &member.Member{Config: cfg}
@@ -32,8 +32,8 @@ func starting(cfg *config.Config) *Server {
 	})
 }
 
-// TestThePageIsForThisMachine while protected-mode is on and there is no password;
-// probes are for all.
+// TestThePageIsForThisMachine: other machines get no page while protected-mode is on and there is
+// no password. The probes answer every machine.
 func TestThePageIsForThisMachine(t *testing.T) {
 	for _, row := range []struct {
 		args []string
@@ -71,7 +71,7 @@ func TestThePageIsForThisMachine(t *testing.T) {
 	}
 }
 
-// TestAPanicOfTheAdminPortEndsItsConnectionAlone: it is counted, and the next request is
+// TestAPanicOfTheAdminPortEndsItsConnectionAlone: the panic is counted, and the next request is
 // answered.
 func TestAPanicOfTheAdminPortEndsItsConnectionAlone(t *testing.T) {
 	s := starting(config.Default())
@@ -82,7 +82,7 @@ func TestAPanicOfTheAdminPortEndsItsConnectionAlone(t *testing.T) {
 		w.WriteHeader(http.StatusNoContent)
 	})))
 	defer server.Close()
-	// On a connection that was used before, a request that was lost is made again.
+	// Without keep-alives, because a client repeats a request that fails on a reused connection.
 	one := http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
 	for range 3 {
 		if got, err := one.Get(server.URL + "/breaks"); err == nil {
@@ -102,8 +102,8 @@ func TestAPanicOfTheAdminPortEndsItsConnectionAlone(t *testing.T) {
 	}
 }
 
-// FuzzAdmin: whatever is asked of the admin port of a node that starts, it answers, panics
-// at nothing, and takes no order: but for GET and HEAD all is refused.
+// FuzzAdmin sends arbitrary requests to the admin port of a starting node. The port answers all of
+// them, without a panic, and refuses every method but GET and HEAD.
 func FuzzAdmin(f *testing.F) {
 	for _, request := range []string{
 		"GET /livez HTTP/1.1\r\nHost: n\r\n\r\n", "HEAD /readyz?verbose&leader HTTP/1.0\r\n\r\n", "GET /metrics HTTP/1.1\r\nHost: n\r\nAccept-Encoding: gzip\r\n\r\n",
@@ -118,7 +118,7 @@ func FuzzAdmin(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) {
 		r, err := http.ReadRequest(bufio.NewReader(bytes.NewReader(data)))
 		if err != nil {
-			return // net/http's own
+			return // net/http refuses such a request itself
 		}
 		r.RemoteAddr = "127.0.0.1:1" // others are refused (protected-mode)
 		w := httptest.NewRecorder()

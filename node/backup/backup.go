@@ -1,10 +1,11 @@
-// Package backup cuts the shards of a cluster for a backup, each where it is led, and hands the cuts out in
-// pieces to the client that asked.
+// Package backup cuts the shards of a cluster for a backup, each at its leader, and gives the cuts
+// in pieces to the client that asked.
 //
-// The node that a client asked begins the backup at all leaders (backup.go); a leader keeps a cut open while it is
-// read (part.go), and drops it when nobody reads on: what changes meanwhile is kept twice in memory, and the
-// shard's log cannot be cut. Users and settings come from the meta group's view, caught up first. That a backup
-// was read back is noted in the meta group (last.go).
+// The node that a client asks starts the backup at all leaders (backup.go). A leader keeps a cut
+// open while a client reads it (part.go), and closes it when no client goes on reading: while it is
+// open, changed values are kept twice in memory, and the shard's log cannot be truncated. Users and
+// settings come from the meta group's view, after the node has caught up with that group. The meta
+// group records that a backup was read back (last.go).
 package backup
 
 import (
@@ -26,22 +27,23 @@ import (
 )
 
 const (
-	// backupBeginTimeout bounds the beginning: a shard may be without a leader,
-	// write a snapshot, or have a backup that nobody reads on.
+	// backupBeginTimeout bounds the start of a backup: a shard may be without a leader, may be
+	// writing a snapshot, or may have a backup that no client goes on reading.
 	backupBeginTimeout = backupStallLimit + 15*time.Second
-	// backupAgainEvery is how often a shard's leader is looked for.
+	// backupAgainEvery is the pause between attempts to find a shard's leader.
 	backupAgainEvery = 50 * time.Millisecond
-	// backupTouchEvery keeps the parts alive whose turn has not come.
+	// backupTouchEvery is how often the parts that wait for their turn are kept alive.
 	backupTouchEvery = backupStallLimit / 3
 )
 
-// BackupBegin implements admin.Backups: it cuts every shard, each where it is
-// led, and says where to read what.
+// BackupBegin implements admin.Backups: it cuts every shard at its leader, and says where to read
+// each part.
 func (b *Backups) BackupBegin(ctx context.Context) (*admin.Backup, error) {
 	ctx, cancel := context.WithTimeout(ctx, backupBeginTimeout)
 	defer cancel()
 	beganMs := time.Now().UnixMilli()
-	// Until now: users and settings that were acknowledged by other nodes are in it.
+	// The node catches up first, so that the backup has the users and settings that other nodes
+	// have acknowledged.
 	view, err := b.Member.Meta.CatchUp(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("the users and settings could not be had: %w", err)
@@ -71,7 +73,7 @@ func (b *Backups) BackupBegin(ctx context.Context) (*admin.Backup, error) {
 	return begun, nil
 }
 
-// usersText is an ACL file of the cluster's users.
+// usersText is the cluster's users in the form of an ACL file.
 func usersText(v *meta.View) []byte {
 	text := []byte{}
 	for _, r := range users.Records(v) {
@@ -80,7 +82,7 @@ func usersText(v *meta.View) []byte {
 	return text
 }
 
-// settingsText are the settings that CONFIG SET gave the whole cluster.
+// settingsText are the settings that CONFIG SET has changed for the whole cluster.
 func settingsText(v *meta.View) map[string]string {
 	set := map[string]string{}
 	for name, value := range v.Settings {
@@ -91,7 +93,7 @@ func settingsText(v *meta.View) map[string]string {
 	return set
 }
 
-// beginPart looks for a shard's leader until it has cut the shard.
+// beginPart retries until it has cut a shard at its leader.
 func (b *Backups) beginPart(ctx context.Context, shard uint32) (admin.BackupPart, error) {
 	last := errors.New("nobody leads it")
 	for {
@@ -124,8 +126,7 @@ func (b *Backups) openPart(ctx context.Context, node meta.NodeID, shard uint32) 
 	return p, err
 }
 
-// askBackup sends a question about a part to the node that has it, which may be
-// this one.
+// askBackup sends a request about a part to the node that has the part, which may be this one.
 func (b *Backups) askBackup(ctx context.Context, node meta.NodeID, payload []byte) ([]byte, error) {
 	var answer []byte
 	if node == b.Member.Self.ID() {
@@ -178,8 +179,8 @@ func (b *Backups) backupEndAll(begun *admin.Backup) {
 	}
 }
 
-// BackupStream implements admin.Backups: the parts one behind the other, as one
-// file. Those that wait for their turn are kept alive meanwhile.
+// BackupStream implements admin.Backups: it writes the parts one after the other, as one file.
+// Meanwhile it keeps those alive that wait for their turn.
 func (b *Backups) BackupStream(ctx context.Context, begun *admin.Backup, w io.Writer) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -204,7 +205,7 @@ func (b *Backups) touchParts(ctx context.Context, parts []admin.BackupPart) {
 		case <-t.C:
 		}
 		for _, p := range parts {
-			// One that was read to its end is not known any more.
+			// A part that was read to its end is no longer known; this error is ignored.
 			_, _ = b.askBackup(ctx, meta.NodeID(p.Node), binary.LittleEndian.AppendUint64([]byte{backupTouch}, p.ID))
 		}
 	}

@@ -7,8 +7,8 @@ import (
 	"lockstep/cluster/meta"
 )
 
-// LastSetting is a name among the meta group's settings that is no directive:
-// when the newest backup began that was read back, in Unix milliseconds.
+// LastSetting is a name among the meta group's settings that is no directive. Its value is when the
+// newest backup began that was read back, in Unix milliseconds.
 const LastSetting = "last-backup-ms"
 
 // BackupDone implements admin.Backups.
@@ -20,7 +20,7 @@ func (b *Backups) BackupDone(ctx context.Context, beganMs int64) error {
 	return err
 }
 
-// LastMs is 0 where no backup has been made.
+// LastMs is the value of LastSetting, or 0 if no backup has been made.
 func LastMs(v *meta.View) int64 {
 	ms, _ := strconv.ParseInt(v.Settings[LastSetting], 10, 64)
 	return ms

@@ -20,10 +20,10 @@ import (
 	"lockstep/proto/admin"
 )
 
-// Kind reads one shard of a backup, between nodes: what u8, then shard u32
-// (backupOpen) or the part's id u64. Answer: 0 and, of backupOpen JSON of a
-// admin.BackupPart, of backupNext the number of keys written u64 and a piece of
-// the file, empty behind its end; or 1 and an error in words.
+// Kind reads one shard of a backup, between nodes. The request is the operation u8, then the shard
+// u32 (backupOpen) or the part's id u64. The answer begins with 0 or 1. After 0 comes, for
+// backupOpen, JSON of an admin.BackupPart, and for backupNext the number of keys written u64 and a
+// piece of the file, which is empty after its end. After 1 comes an error text.
 const Kind uint8 = 35
 
 const (
@@ -34,13 +34,13 @@ const (
 )
 
 const (
-	// backupPieceBytes is the longest piece.
+	// backupPieceBytes is the maximum length of a piece.
 	backupPieceBytes = 256 << 10
-	// backupStallLimit is how long a part waits to be read: until then what changes
-	// is kept twice in memory, and the shard's log cannot be cut.
+	// backupStallLimit is how long a part waits for its reader. Until then changed values are kept
+	// twice in memory, and the shard's log cannot be truncated.
 	backupStallLimit = 30 * time.Second
-	// backupPaceMin is the least number of bytes a second, over the time since a
-	// part's first piece but its first minute: else it would be kept for ever.
+	// backupPaceMin is the minimum number of bytes per second since a part's first piece, not
+	// counting the first minute (backupGrace). Otherwise a slow reader could keep a part for ever.
 	backupPaceMin = 64 << 10
 	backupGrace   = time.Minute
 )
@@ -51,16 +51,17 @@ var (
 	errPartStalled = fmt.Errorf("nobody has read on for %v", backupStallLimit)
 )
 
-// Facts are what backups need of their node.
+// Facts are what backups need from their node.
 type Facts struct {
 	Member *member.Member
 	Log    *slog.Logger
-	// Go does something in a goroutine that ends with Ctx; false: the node ends, and nothing begins.
+	// Go runs a function in a goroutine that ends with Ctx. It returns false if the node is ending,
+	// and then it starts nothing.
 	Go  func(do func()) bool
 	Ctx context.Context
 }
 
-// Backups begins backups of the cluster, and has the shards that this node writes out for them now; no
+// Backups starts backups of the cluster, and holds the parts that this node is writing now. No
 // shard has more than one.
 type Backups struct {
 	Facts
@@ -68,30 +69,30 @@ type Backups struct {
 	open map[uint64]*part
 }
 
-// New is ready for backups.
+// New returns Backups without any part.
 func New(f Facts) *Backups { return &Backups{Facts: f, open: map[uint64]*part{}} }
 
-// part is a cut of a shard that is written out as it is read.
+// part is a cut of a shard that is written while it is read.
 type part struct {
 	pipe *io.PipeReader
 	keys atomic.Int64
-	// why is the reason for which it was closed before its end.
+	// why is the reason why it was closed before its end.
 	why atomic.Pointer[error]
-	// reading keeps two readers apart. It is held over each read; it guards begun, pieces.
+	// reading excludes a second reader. It is held over each read; it guards begun, pieces.
 	reading sync.Mutex
 	stall   *time.Timer
-	// begun is when the first piece was read, pieces the bytes of all.
+	// begun is when the first piece was read, pieces the total bytes of the pieces.
 	begun  time.Time
 	pieces int64
 }
 
-// closeFor ends a part before its end; a client that reads on is told why.
+// closeFor closes a part before its end. A client that reads on gets the reason.
 func (p *part) closeFor(why error) {
 	p.why.CompareAndSwap(nil, &why)
 	_ = p.pipe.CloseWithError(why)
 }
 
-// Serve handles a Kind request; it may block.
+// Serve handles a Kind request. It may block.
 func (b *Backups) Serve(payload []byte, reply func([]byte)) {
 	answer, err := b.backupAnswer(payload)
 	if err != nil {
@@ -126,8 +127,8 @@ func (b *Backups) backupAnswer(payload []byte) ([]byte, error) {
 	return nil, nil
 }
 
-// openBackupPart cuts a shard that this node leads and begins to write it out.
-// The first shard's file holds the functions and scripts, which all shards have.
+// openBackupPart cuts a shard that this node leads and starts to write the part. The first shard's
+// file has the functions and scripts, which are the same in all shards.
 func (b *Backups) openBackupPart(shard uint32) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(b.Ctx, backupBeginTimeout)
 	defer cancel()
@@ -162,12 +163,12 @@ func (b *Backups) writeBackupPart(id uint64, p *part, snapshot *fsm.Snapshot, ou
 	stop := context.AfterFunc(b.Ctx, func() { p.closeFor(errPartUnknown) })
 	err := snapshot.PersistKeys(out, programs, func(keys int) { p.keys.Add(int64(keys)) })
 	snapshot.Release()
-	_ = out.CloseWithError(err) // nil: the end
+	_ = out.CloseWithError(err) // nil means the end of the file
 	stop()
 	if err != nil {
 		b.Log.Warn("a shard was not backed up to its end", "err", err)
 	}
-	// That it ended, and how, is told for as long.
+	// The part stays known for backupStallLimit, so that its reader learns that it ended, and how.
 	time.AfterFunc(backupStallLimit, func() {
 		p.stall.Stop()
 		b.mu.Lock()
@@ -176,7 +177,7 @@ func (b *Backups) writeBackupPart(id uint64, p *part, snapshot *fsm.Snapshot, ou
 	})
 }
 
-// next is the next piece, with the number of keys written so far before it.
+// next returns the next piece, after the number of keys written so far.
 func (p *part) next() ([]byte, error) {
 	p.reading.Lock()
 	defer p.reading.Unlock()

@@ -1,9 +1,10 @@
-// Package clusterview shows the cluster to clients in the words of Redis Cluster and of Redis replication.
+// Package clusterview shows the cluster to clients in the terms of Redis Cluster and of Redis
+// replication.
 //
-// Redis Cluster knows masters with slots and replicas with one master each; here a node may lead some shards
-// and follow others. What is told keeps the forms that client libraries and tools read, and the slots are
-// the truth: each range is shown where it is led. All of it is read from the meta group's view and from what
-// nodes tell each other of leaders (package member).
+// Redis Cluster knows masters with slots and replicas with one master each, but here a node may
+// lead some shards and follow others. The replies keep the forms that client libraries and tools
+// can read, and the slots in them are exact: each range is shown at its leader. All data comes from
+// the meta group's view and from what the nodes tell each other about leaders (package member).
 package clusterview
 
 import (
@@ -29,7 +30,7 @@ import (
 // View is the cluster as this node shows it to clients.
 type View struct{ *member.Member }
 
-// SplitAddr takes host:port apart.
+// SplitAddr splits host:port.
 func SplitAddr(addr string) (host string, port int) {
 	h, p, err := net.SplitHostPort(addr)
 	if err != nil {
@@ -42,7 +43,7 @@ func SplitAddr(addr string) (host string, port int) {
 // KnowsCluster implements admin.ClusterView.
 func (v *View) KnowsCluster() bool { return v.Machine.View().Created() }
 
-// slotNode is a node as clients are told of it.
+// slotNode describes a node for clients.
 func (v *View) slotNode(node *meta.Node) admin.SlotNode {
 	host, port := SplitAddr(node.ClientAddr)
 	if port == node.TLSPort {
@@ -54,8 +55,8 @@ func (v *View) slotNode(node *meta.Node) admin.SlotNode {
 	}
 }
 
-// SlotOwners implements admin.ClusterView: a range per shard, its leader first. A
-// shard of which no leader has been heard yet is left out.
+// SlotOwners implements admin.ClusterView: it returns a range per shard, its leader first. It
+// leaves out a shard if its leader is not known yet.
 func (v *View) SlotOwners() []admin.SlotOwner {
 	view := v.Machine.View()
 	owners := make([]admin.SlotOwner, 0, len(view.Shards))
@@ -81,14 +82,13 @@ func (v *View) SlotOwners() []admin.SlotOwner {
 	return owners
 }
 
-// ClusterNodes implements admin.ClusterView. Redis Cluster knows masters with
-// slots and replicas with one master each; here a node may lead some shards and
-// follow others. A node that leads is a master with the slots it leads, and what
-// it follows is not said. One that leads nothing is a replica of the node that
-// leads the shard of the lowest number among its own; one without any shard is a
-// master without slots, as a node is in Redis Cluster that has just come. So
-// every line is of a form that tools know, and the slots are the truth. Which
-// nodes have replicas of which slots, CLUSTER SLOTS and SHARDS tell in full.
+// ClusterNodes implements admin.ClusterView. Redis Cluster knows masters with slots and replicas
+// with one master each, but here a node may lead some shards and follow others. A node that leads
+// is shown as a master with the slots that it leads, and the shards that it follows are left out. A
+// node that leads nothing is shown as a replica of the leader of its lowest-numbered shard. A node
+// without any shard is shown as a master without slots, like a new node in Redis Cluster. So every
+// line has a form that tools know, and the slots are exact. CLUSTER SLOTS and SHARDS show all
+// replicas of all slots.
 func (v *View) ClusterNodes() []admin.ClusterNode {
 	view := v.Machine.View()
 	leads := v.leaderIDs(view)
@@ -122,7 +122,7 @@ func (v *View) ClusterNodes() []admin.ClusterNode {
 	return nodes
 }
 
-// leaderIDs are the nodes that lead each shard; empty: nobody is known.
+// leaderIDs are the leaders of the shards, empty where a leader is unknown.
 func (v *View) leaderIDs(view *meta.View) []meta.NodeID {
 	leads := make([]meta.NodeID, len(view.Shards))
 	for i := range leads {
@@ -132,16 +132,15 @@ func (v *View) leaderIDs(view *meta.View) []meta.NodeID {
 	return leads
 }
 
-// shownNodes are the nodes that clients are told of. One that is leaving is among
-// them as long as it leads a shard, for its slots are nobody else's, and it
-// reports on itself until the end.
+// shownNodes are the nodes that clients see. A leaving node is among them while it leads a shard,
+// because no other node serves its slots. This node always shows itself.
 func (v *View) shownNodes(view *meta.View, leads []meta.NodeID) []meta.Node {
 	return slices.DeleteFunc(slices.Clone(view.Nodes), func(node meta.Node) bool {
 		return !node.State.Live() && node.ID != v.Self.ID() && !slices.Contains(leads, node.ID)
 	})
 }
 
-// KnownNodes counts them.
+// KnownNodes is the number of nodes that clients see.
 func (v *View) KnownNodes() int {
 	view := v.Machine.View()
 	return len(v.shownNodes(view, v.leaderIDs(view)))
@@ -164,9 +163,9 @@ func (v *View) ClusterLinks() []admin.ClusterLink {
 	return all
 }
 
-// ShardID implements admin.Identity. A shard's id is the same on all nodes
-// and for ever. A node is shown in the first shard it leads or, as the replica
-// that CLUSTER NODES shows it as, in the first of which it has one.
+// ShardID implements admin.Identity. A shard's id is the same on all nodes and never changes. A
+// node is shown in the first shard that it leads. If it leads none, it is shown in the first shard
+// of which it has a replica, as in CLUSTER NODES.
 func (v *View) ShardID() string {
 	shard := firstOf(v.Machine.View(), v.Self.ID())
 	for i := range v.ShardCount() {
@@ -183,12 +182,13 @@ func shardID(cluster string, shard int) string {
 	return hex.EncodeToString(sum[:20])
 }
 
-// firstOf is the first shard of which a node has a replica, or the first of all.
+// firstOf is the first shard of which a node has a replica, or shard 0 if it has none.
 func firstOf(view *meta.View, id meta.NodeID) int {
 	return max(0, slices.IndexFunc(view.Shards, func(s meta.Shard) bool { return s.Has(id) }))
 }
 
-// appendRange adds a range of hash slots, to the last one if it follows that.
+// appendRange adds a range of hash slots. It extends the last range if the new one follows it
+// directly.
 func appendRange(ranges [][2]int, first, last int) [][2]int {
 	if end := len(ranges) - 1; end >= 0 && ranges[end][1]+1 == first {
 		ranges[end][1] = last
@@ -197,8 +197,8 @@ func appendRange(ranges [][2]int, first, last int) [][2]int {
 	return append(ranges, [2]int{first, last})
 }
 
-// epoch is Redis Cluster's current epoch: of two views of this cluster, the
-// newer has the greater.
+// epoch is Redis Cluster's current epoch. Of two views of this cluster, the newer has the greater
+// epoch.
 func (v *View) epoch() uint64 { return v.Leaders.Epoch() + v.Machine.View().Epoch }
 
 // ClusterInfo implements admin.ClusterView.
@@ -239,8 +239,8 @@ func (v *View) ClusterInfo() string {
 	return t.b.String()
 }
 
-// orphaned tells whether the node that leads a shard, as far as is known, does
-// so no more: it cannot be reached, or this node's replica hears nothing of it.
+// orphaned reports whether the last known leader of a shard no longer leads it: this node cannot
+// reach it, or this node's replica does not hear from it.
 func (v *View) orphaned(i int, leader *meta.Node) bool {
 	own := v.Replica(i)
 	if leader.ID == v.Self.ID() {
@@ -252,8 +252,8 @@ func (v *View) orphaned(i int, leader *meta.Node) bool {
 // MyID implements admin.Identity.
 func (v *View) MyID() string { return HexID(v.Self.Incarnation) }
 
-// Moved implements admin.ClusterView. Nobody is sent to a leader that is gone:
-// until there is a new one, this node forwards, and the client sees a pause.
+// Moved implements admin.ClusterView. No client is sent to a leader that is gone: until there is a
+// new one, this node forwards, and the client sees a pause.
 func (v *View) Moved(shard int, stale, secured bool) string {
 	leader, known := v.LeaderOf(shard)
 	if stale && v.Replica(shard) != nil || !known || leader.ID == v.Self.ID() || v.orphaned(shard, &leader) {
@@ -265,13 +265,13 @@ func (v *View) Moved(shard int, stale, secured bool) string {
 		port = sn.TLSPort
 	}
 	if port == 0 {
-		return "" // it does not speak as this client does
+		return "" // the node has no port for this kind of connection
 	}
 	endpoint, _ := sn.Endpoint(EndpointKind(v.Config.Current()))
 	return endpoint + ":" + strconv.Itoa(port)
 }
 
-// EndpointKind is what clients are told to name nodes by.
+// EndpointKind is the kind of name by which clients are told of nodes.
 func EndpointKind(s *config.Settings) client.EndpointKind {
 	switch s.ClusterPreferredEndpoint {
 	case config.EndpointHostname:
@@ -282,8 +282,8 @@ func EndpointKind(s *config.Settings) client.EndpointKind {
 	return client.EndpointIP
 }
 
-// Replicas implements admin.Replication: the other nodes; for a node that shows
-// itself as a slave, the leader of shard 0 alone.
+// Replicas implements admin.Replication: it returns the other nodes, or only the leader of shard 0
+// if this node shows itself as a slave.
 func (v *View) Replicas() [][3]string {
 	var all [][3]string
 	offset := strconv.FormatInt(v.Offset(), 10)
@@ -299,8 +299,8 @@ func (v *View) Replicas() [][3]string {
 	return all
 }
 
-// Offset implements admin.Replication: the log index of this node's first replica
-// stands in for an offset.
+// Offset implements admin.Replication. The log index of this node's first replica takes the place
+// of an offset.
 func (v *View) Offset() int64 {
 	if all := v.Shards(); len(all) > 0 {
 		return v.shardOffset(int(all[0].ID()))
@@ -308,7 +308,7 @@ func (v *View) Offset() int64 {
 	return 0
 }
 
-// shardOffset is the same for a shard; 0 where this node has no replica of it.
+// shardOffset is the log index of this node's replica of a shard, or 0 if it has none.
 func (v *View) shardOffset(shard int) int64 {
 	if s := v.Replica(shard); s != nil {
 		return int64(s.Group().Stats().CommitIndex)
@@ -316,7 +316,7 @@ func (v *View) shardOffset(shard int) int64 {
 	return 0
 }
 
-// Synced implements admin.Replication: a quorum of any shard, less one.
+// Synced implements admin.Replication: a quorum of any shard, minus one.
 func (v *View) Synced() int {
 	synced, view := math.MaxInt, v.Machine.View()
 	for i, s := range view.Shards {
@@ -332,13 +332,14 @@ func (v *View) Synced() int {
 	return synced
 }
 
-// votersOf is how many replicas of a shard vote, at least, where this node has none and
-// so many are wanted; 0: one on every node. One that is on its way does not vote yet:
-// beyond those that are wanted while one moves, or the last where some are missing.
+// votersOf is the minimum number of voters of a shard of which this node has no replica. wanted is
+// the number of replicas that each shard is to have; 0 means one on every node. A replica that is
+// being added does not vote yet: while a replica is being moved that is the one beyond wanted, and
+// while some are missing the last one.
 func votersOf(s *meta.Shard, wanted int) int {
 	switch has := len(s.Replicas); {
 	case wanted == 0:
-		return 0 // this node's has yet to come
+		return 0 // this node's own replica is still to be added
 	case has < wanted:
 		return has - 1
 	}
@@ -348,8 +349,9 @@ func votersOf(s *meta.Shard, wanted int) int {
 // HexID is the node's id in the form of Redis: 40 hex digits.
 func HexID(incarnation uint64) string { return fmt.Sprintf("%016x%024x", incarnation, 0) }
 
-// Role implements admin.Replication: what this node shows itself as. A node that
-// forwards writes is a master to clients, or some would refuse to write to it.
+// Role implements admin.Replication: it is the role that this node shows to clients. A node that
+// forwards writes calls itself a master, because some clients would refuse to write to it
+// otherwise.
 func (v *View) Role() string {
 	switch v.Config.Current().ClientRole {
 	case config.RoleRaft:
@@ -360,7 +362,7 @@ func (v *View) Role() string {
 	return "master"
 }
 
-// text is lines of a name and a value, as INFO has them.
+// text collects lines of a name and a value, as in INFO.
 type text struct{ b strings.Builder }
 
 func (t *text) add(name string, value any) { fmt.Fprintf(&t.b, "%s:%v\r\n", name, value) }

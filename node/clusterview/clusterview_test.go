@@ -6,17 +6,17 @@ import (
 	"lockstep/cluster/meta"
 )
 
-// WAIT says how many others certainly have what was acknowledged: a replica that is on
-// its way to its node has not.
+// WAIT returns how many other nodes certainly have the acknowledged writes. A replica that is still
+// being added does not count.
 func TestAReplicaThatIsOnItsWayCountsForNothing(t *testing.T) {
 	nodes := []meta.NodeID{"a", "b", "c", "d", "e", "f"}
 	for _, c := range []struct{ has, wanted, others int }{
 		{1, 1, 0}, {2, 2, 1}, {3, 3, 1}, {5, 5, 2},
-		// One moves.
+		// One is being moved.
 		{2, 1, 0}, {3, 2, 1}, {4, 3, 1}, {6, 5, 2},
-		// One more comes, and another.
+		// One more is being added, then another.
 		{1, 3, 0}, {2, 3, 0}, {3, 5, 1}, {4, 5, 1},
-		// This node's has yet to come.
+		// This node's own replica is still to be added.
 		{3, 0, 0},
 	} {
 		if got := votersOf(&meta.Shard{Replicas: nodes[:c.has]}, c.wanted) / 2; got != c.others {

@@ -67,8 +67,8 @@ func (c *Config) OnWarning(warn func(Warning)) {
 	c.warn = warn
 }
 
-// publishLocked makes next the current settings and calls the watchers of the
-// directives that differ.
+// publishLocked makes next the current settings and calls the watchers of the directives whose
+// values differ.
 func (c *Config) publishLocked(next *Settings) {
 	last := c.current.Swap(next)
 	for _, w := range c.watchers {

@@ -38,7 +38,7 @@ const (
 	// fileOnly directives are commands to the parser of redis.conf, not settings:
 	// CONFIG GET and CONFIG SET do not know them.
 	fileOnly
-	// repeats: the words of several lines of one source add up.
+	// repeats means that the words of several lines of one source add up.
 	repeats
 	// hidden directives are shown by CONFIG GET only for the exact name.
 	hidden
@@ -77,7 +77,7 @@ type Directive struct {
 	// refuses lists values that are refused although the policy takes others.
 	refuses []string
 
-	// between is a word put between the words of two lines; "" is none.
+	// between is a word that is put between the words of two lines, or "" for none.
 	between string
 
 	// row is the directive's place in the table.

@@ -70,8 +70,8 @@ func documentation() string {
 	return b.String()
 }
 
-// docGroup renders a group: a table of what it honours, the longer explanations,
-// and a table of the rest.
+// docGroup renders a group: a table of the honoured directives, the longer explanations, and a
+// table of the other directives.
 func docGroup(b *strings.Builder, rows []*Directive) {
 	fmt.Fprintf(b, "\n## %s\n", rows[0].Group)
 	var honoured, others, notes []string

@@ -26,8 +26,8 @@ type fileReader struct {
 	includes int
 }
 
-// open reads one file; a path is taken from the folder the process runs in, as
-// Redis does, not from the folder of the file that includes it.
+// open reads one file. As in Redis, a relative path starts at the folder in which the process runs,
+// not at the folder of the file that includes it.
 func (r *fileReader) open(path, from string, depth int) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -75,7 +75,7 @@ func (r *fileReader) line(line, where string, depth int) {
 	r.found = append(r.found, assignment{d, words[1:], Origin{FromFile, where}})
 }
 
-// shownLine is a line as messages show it: for a secret, its name alone.
+// shownLine is a line as messages show it. If it sets a secret, only the name is shown.
 func shownLine(line string) string {
 	name, _, _ := strings.Cut(strings.ReplaceAll(line, "\t", " "), " ")
 	if d, ok := Lookup(strings.ToLower(name)); ok && d.Has(Secret) {

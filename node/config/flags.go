@@ -7,13 +7,13 @@ import (
 
 // Requests of the command line that start no node.
 var (
-	// ErrHelp: --help was given.
+	// ErrHelp means that --help was given.
 	ErrHelp = errors.New("help was asked for")
-	// ErrVersion: --version was given.
+	// ErrVersion means that --version was given.
 	ErrVersion = errors.New("the version was asked for")
 )
 
-// commandLine is the arguments, taken apart: [config-file] [-] [--name value...]...
+// commandLine is the parsed command line: [config-file] [-] [--name value...]...
 type commandLine struct {
 	file  string
 	stdin bool
@@ -22,8 +22,8 @@ type commandLine struct {
 	found     []assignment
 }
 
-// parseArgs takes the arguments apart as redis-server does. --name=value is
-// understood too, and lets a value begin with dashes.
+// parseArgs parses the arguments as redis-server does. It also takes --name=value, which lets a
+// value begin with dashes.
 func parseArgs(args []string) (commandLine, error) {
 	var line commandLine
 	var bad problems

@@ -6,9 +6,9 @@ import (
 	"lockstep/engine/glob"
 )
 
-// Get answers CONFIG GET: the directives that match any of the patterns, each
-// once, aliases under their own names. A name without wildcards comes back with
-// the upper and lower case of the request, as in Redis.
+// Get answers CONFIG GET: the directives that match any of the patterns, each once, aliases under
+// their own names. A name without wildcards is returned in the upper and lower case of the request,
+// as in Redis.
 func (c *Config) Get(patterns ...string) []Pair {
 	s := c.Current()
 	var out []Pair
@@ -54,8 +54,8 @@ type Effective struct {
 	Origin Origin
 }
 
-// Effective lists the honoured directives in the order of the table, and the
-// others where somebody set them to something else than their default.
+// Effective lists the honoured directives in the order of the table, and those of the others that
+// are set to something else than their default.
 func (c *Config) Effective() []Effective {
 	s := c.Current()
 	var out []Effective

@@ -235,8 +235,7 @@ func checkedText(form string, check func(string) error) codec[string] {
 		func(v string) string { return v })
 }
 
-// list is any number of words, parted by blanks or commas; an empty word means
-// none at all.
+// list is any number of words, separated by blanks or commas. An empty word means no words at all.
 func list(form string, check func(string) error) codec[[]string] {
 	return codec[[]string]{
 		form:  form,

@@ -219,8 +219,8 @@ const (
 	// clientsMemoryMin is the least that clients may hold together. With less, no
 	// client could connect to raise the limit.
 	clientsMemoryMin = 128 << 10
-	// clientsMemoryShare: by default clients may hold this fraction (an eighth) of the
-	// memory of the process, and at least clientsMemoryLeast: one long request.
+	// By default clients may hold one part in clientsMemoryShare (an eighth) of the memory of the
+	// process, but at least clientsMemoryLeast, so that one long request fits.
 	clientsMemoryShare = 8
 	clientsMemoryLeast = 128 << 20
 )

@@ -6,7 +6,7 @@ import (
 	"lockstep/cluster/secret"
 )
 
-// clusterSecret takes a cluster secret and behind it the previous one.
+// clusterSecret takes a cluster secret, and after it the previous one.
 func clusterSecret() codec[string] {
 	return codec[string]{
 		form: "SECRET [PREVIOUS]", words: true,

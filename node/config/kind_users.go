@@ -7,7 +7,7 @@ import (
 	"lockstep/proto/acl"
 )
 
-// userWord begins a user's line, and parts the lines here: no rule is called so.
+// userWord begins a user's line, and separates the lines here. No rule has this name.
 const userWord = "user"
 
 // userLines takes the words of lines "user NAME RULE...", without the first

@@ -198,8 +198,8 @@ func (l *loader) derive() {
 	}
 }
 
-// finish makes paths absolute, as CONFIG GET dir shows them, and looks for
-// settings that contradict each other.
+// finish makes paths absolute, as CONFIG GET dir shows them, and checks for settings that
+// contradict each other.
 func (l *loader) finish() error {
 	s := l.settings
 	if dir, err := filepath.Abs(s.Dir); err == nil {

@@ -28,7 +28,7 @@ func mustLoad(t *testing.T, text string, env []string, args ...string) *Settings
 	return c.Current()
 }
 
-// wantError demands that every part is in the error's text.
+// wantError checks that the error's text contains every part.
 func wantError(t *testing.T, err error, parts ...string) {
 	t.Helper()
 	if err == nil {
@@ -238,7 +238,7 @@ func TestEachPolicyAnswersAPastedFileInItsWay(t *testing.T) {
 	}
 }
 
-// TestThePackagedRedisConfStartsANode reads the file that people have.
+// TestThePackagedRedisConfStartsANode reads the redis.conf of the machine's redis package.
 func TestThePackagedRedisConfStartsANode(t *testing.T) {
 	const path = "/etc/redis/redis.conf"
 	if _, err := os.ReadFile(path); err != nil {
@@ -273,8 +273,8 @@ func TestSecretsAreMaskedExceptInConfigGet(t *testing.T) {
 	}
 }
 
-// Directives of old files, which Redis takes and does nothing with, do not stop the
-// start; CONFIG GET and CONFIG SET do not know them.
+// Directives of old files that Redis accepts without any effect do not stop the start. CONFIG GET
+// and CONFIG SET do not know them.
 func TestDirectivesOfOldFilesAreTaken(t *testing.T) {
 	c, warnings, err := load(t, "list-max-ziplist-entries 256\nlist-max-ziplist-value 64\nlua-replicate-commands no\n", nil)
 	if err != nil {

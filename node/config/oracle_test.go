@@ -48,7 +48,7 @@ func (o *oracle) do(args ...string) ([]string, error) {
 	return all, nil
 }
 
-// TestEveryDirectiveOfRedisIsKnownWithItsDefault: what differs says why.
+// TestEveryDirectiveOfRedisIsKnownWithItsDefault: a default that differs has a reason.
 func TestEveryDirectiveOfRedisIsKnownWithItsDefault(t *testing.T) {
 	reply, err := startOracle(t).do("CONFIG", "GET", "*")
 	if err != nil {
@@ -120,7 +120,7 @@ func TestConfigSetAnswersInRedisWords(t *testing.T) {
 	}
 }
 
-// TestEventLettersPrintInRedisOrder tries every set of letters' neighbourhood.
+// TestEventLettersPrintInRedisOrder tries every set of letters.
 func TestEventLettersPrintInRedisOrder(t *testing.T) {
 	redis, c := startOracle(t), Default()
 	for set := range EventClasses(1 << len(eventLetters)) {
@@ -144,8 +144,8 @@ func TestEventLettersPrintInRedisOrder(t *testing.T) {
 	}
 }
 
-// TestWhatRedisTakesAtTheStartAloneIsRefusedInItsWords: CONFIG SET of each directive
-// that Redis does not let change answers what Redis answers.
+// TestWhatRedisTakesAtTheStartAloneIsRefusedInItsWords: for each directive that Redis does not let
+// CONFIG SET change, the error is the same as in Redis.
 func TestWhatRedisTakesAtTheStartAloneIsRefusedInItsWords(t *testing.T) {
 	redis, c := startOracle(t), Default()
 	reply, err := redis.do("CONFIG", "GET", "*")
@@ -167,8 +167,8 @@ func TestWhatRedisTakesAtTheStartAloneIsRefusedInItsWords(t *testing.T) {
 	}
 }
 
-// TestConfigGetAnswersAsRedis: which names patterns find, in which letters, and how
-// often.
+// TestConfigGetAnswersAsRedis checks which names the patterns match, with which upper and lower
+// case, and how often.
 func TestConfigGetAnswersAsRedis(t *testing.T) {
 	redis, c := startOracle(t), Default()
 	names := func(pairs []Pair) []string {
@@ -202,7 +202,7 @@ func TestConfigGetAnswersAsRedis(t *testing.T) {
 			want = append(want, reply[i])
 		}
 		slices.Sort(want)
-		// What Redis does not have at all is no difference.
+		// A directive that Redis does not have is no difference.
 		got := slices.DeleteFunc(names(c.Get(patterns...)), func(name string) bool {
 			return strings.ContainsAny(strings.Join(patterns, ""), "*?[") && !known[name]
 		})

@@ -48,7 +48,7 @@ func unknown(what, name string) string {
 	return text
 }
 
-// nearest is the directive whose name takes the fewest edits, if they are few.
+// nearest is the directive whose name needs the fewest edits, if they are few.
 func nearest(name string) (string, bool) {
 	name = strings.ToLower(name)
 	best, bestEdits := "", 1+max(2, len(name)/4)
@@ -62,8 +62,8 @@ func nearest(name string) (string, bool) {
 	return best, best != ""
 }
 
-// edits is the Levenshtein distance. It keeps one row of the matrix at a time. A
-// text that is much longer than any name is near to none.
+// edits is the Levenshtein distance. It keeps one row of the matrix at a time. A text that is much
+// longer than any name counts as far from all names.
 func edits(a, b string) int {
 	if len(a) > 64 {
 		return len(a)

@@ -33,8 +33,8 @@ func loadFile(t *testing.T, args ...string) *Config {
 	return c
 }
 
-// TestRewriteChangesWhatWasChanged: comments, order and other lines stay; the
-// file read again says what CONFIG GET said.
+// TestRewriteChangesWhatWasChanged: comments, order and other lines stay, and the rewritten file
+// gives the values that CONFIG GET showed.
 func TestRewriteChangesWhatWasChanged(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "lockstep.conf")
@@ -99,7 +99,7 @@ func TestRewriteThatChangesNothingLeavesTheFile(t *testing.T) {
 	}
 }
 
-// An included file has the last word on what stands before it.
+// An included file overrides the lines above the include.
 func TestRewriteOverridesIncludes(t *testing.T) {
 	dir := t.TempDir()
 	path, included := filepath.Join(dir, "c"), filepath.Join(dir, "more")
@@ -145,7 +145,7 @@ func TestRewriteFollowsALinkAndSaysWhatFails(t *testing.T) {
 	}
 }
 
-// Every word comes back as it was.
+// Every word is read back unchanged.
 func TestQuotedWordsAreReadBack(t *testing.T) {
 	for i := range 256 {
 		for _, w := range []string{string([]byte{byte(i)}), "a" + string([]byte{byte(i)}) + "b", string([]byte{byte(i), byte(i)}), ""} {
@@ -157,8 +157,8 @@ func TestQuotedWordsAreReadBack(t *testing.T) {
 	}
 }
 
-// What the cluster's log says may contradict what this node alone says. A file that
-// says both would keep the node from starting.
+// A setting of the cluster's log may contradict one of this node. A file with both would keep the
+// node from starting.
 func TestRewriteMakesNoFileThatNoNodeStartsWith(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "lockstep.conf")
 	putFile(t, path, "timeout 5\n")

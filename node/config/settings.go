@@ -6,10 +6,10 @@ import "lockstep/engine/command"
 type ReadMode string
 
 const (
-	// ReadLease trusts the leader's lease: no waiting, rests on clocks that run
-	// at about the same speed.
+	// ReadLease trusts the leader's lease. Reads do not wait, but it relies on clocks that run at
+	// about the same speed.
 	ReadLease ReadMode = "lease"
-	// ReadQuorum asks a quorum, once for all reads that wait.
+	// ReadQuorum asks a quorum, once for all waiting reads.
 	ReadQuorum ReadMode = "quorum"
 )
 
@@ -23,18 +23,17 @@ const (
 	RaiseManual Raise = "manual"
 )
 
-// Supervision is the supervisor that a node tells when it is ready and when it is
-// stopping.
+// Supervision is the supervisor that a node notifies when it is ready and when it is stopping.
 type Supervision string
 
 const (
-	// SupervisedNo tells nobody.
+	// SupervisedNo notifies no supervisor.
 	SupervisedNo Supervision = "no"
-	// SupervisedUpstart tells nobody either: upstart no longer exists.
+	// SupervisedUpstart notifies none either: upstart no longer exists.
 	SupervisedUpstart Supervision = "upstart"
-	// SupervisedSystemd tells systemd, if systemd started the node and asked for it.
+	// SupervisedSystemd notifies systemd, if systemd started the node and asked for it.
 	SupervisedSystemd Supervision = "systemd"
-	// SupervisedAuto is the same, because systemd is the only supervisor to tell.
+	// SupervisedAuto does the same, because systemd is the only supported supervisor.
 	SupervisedAuto Supervision = "auto"
 )
 
@@ -48,7 +47,7 @@ const (
 	RouteRedirect Routing = "redirect"
 )
 
-// ClientRole is the role a node shows in INFO, HELLO and ROLE.
+// ClientRole says which role a node shows in INFO, HELLO and ROLE.
 type ClientRole string
 
 const (
@@ -82,7 +81,7 @@ const (
 	HearNothing ChannelsDefault = "resetchannels"
 )
 
-// ClientAuth is whether clients must show a certificate.
+// ClientAuth says whether clients must present a certificate.
 type ClientAuth string
 
 // The values of tls-auth-clients.
@@ -92,15 +91,15 @@ const (
 	AuthOptional ClientAuth = "optional"
 )
 
-// AdminSecurity is what the HTTP port speaks.
+// AdminSecurity is the protocol of the HTTP port.
 type AdminSecurity string
 
 const (
 	// AdminPlain is HTTP.
 	AdminPlain AdminSecurity = "no"
-	// AdminTLS is HTTPS that asks for no certificate.
+	// AdminTLS is HTTPS without client certificates.
 	AdminTLS AdminSecurity = "yes"
-	// AdminMutual is HTTPS that asks for one.
+	// AdminMutual is HTTPS that requires a client certificate.
 	AdminMutual AdminSecurity = "mutual"
 )
 
@@ -125,7 +124,7 @@ const (
 	LogWarning LogLevel = "warning"
 )
 
-// LogFormat is how a line of the log looks.
+// LogFormat is the format of a line of the log.
 type LogFormat string
 
 // The formats of log lines.
@@ -134,7 +133,7 @@ const (
 	LogJSON LogFormat = "json"
 )
 
-// EndpointType is what CLUSTER SLOTS names a node by.
+// EndpointType says how CLUSTER SLOTS names a node.
 type EndpointType string
 
 // The endpoint types of Redis.
@@ -201,7 +200,7 @@ type Settings struct {
 	// NotifyKeyspaceEvents are the events that are published.
 	NotifyKeyspaceEvents EventClasses
 	LogStore             LogStore
-	// LogShared: the shards of the node write to one log.
+	// LogShared means that the shards of the node write to one log.
 	LogShared bool
 
 	// Replication.
@@ -254,7 +253,7 @@ type Settings struct {
 	// TrackingTableMaxKeys is 0 for no limit.
 	TrackingTableMaxKeys int64
 	RequirePass          string
-	// ClusterSecret is the cluster's secret, and after a blank the previous one.
+	// ClusterSecret is the cluster's secret, and after a blank the previous secret.
 	ClusterSecret     string
 	ClusterSecretFile string
 	// ACLFile is the file that users are saved to; "" is none. Users are the lines

@@ -8,8 +8,8 @@ import (
 	"lockstep/fsm"
 )
 
-// The rows that clients meet: the cluster face, limits, security, memory, and
-// the ones for looking at a node.
+// The rows that concern clients: the cluster as clients see it, limits, security, memory, and those
+// for observing a node.
 
 const maxMemory = math.MaxInt64
 

@@ -271,8 +271,8 @@ func derivePeerAddress(s *Settings) string {
 	return net.JoinHostPort(peerHost(s), strconv.Itoa(port))
 }
 
-// peerHost is the announced name, else the first address that is bound, else,
-// where everything is bound, the name of the machine.
+// peerHost is the announced name or address, else the first bound address, else, if the node
+// listens on all addresses, the name of the machine.
 func peerHost(s *Settings) string {
 	if s.ClusterAnnounceHostname != "" {
 		return s.ClusterAnnounceHostname

@@ -2,9 +2,9 @@ package config
 
 import "math"
 
-// The directives of Redis that Lockstep knows and does not honour. Each says why.
+// The directives of Redis that Lockstep knows and does not honour. Each row has the reason.
 
-// ignored makes a row that is kept, shown, and of no effect.
+// ignored makes a row whose value is kept and shown, and has no effect.
 func ignored(name, value string, k kind, aliases ...string) *Directive {
 	return &Directive{Name: name, Aliases: aliases, Policy: Ignored, Default: value, kind: k}
 }
@@ -163,8 +163,8 @@ func redisClusterDirectives() []*Directive {
 	)
 }
 
-// limitDirectives say how values are kept. They are part of each shard's
-// replicated state, so that all replicas keep a value the same way.
+// limitDirectives say how values are encoded. They are part of each shard's replicated state, so
+// that all replicas encode a value the same way.
 func limitDirectives() []*Directive {
 	limit := func(name, preset, doc string, c codec[int64], aliases ...string) *Directive {
 		return &Directive{

@@ -10,7 +10,7 @@ import (
 	"lockstep/engine/command"
 )
 
-// TestEveryFieldIsFilledByExactlyOneRow holds the table and Settings together.
+// TestEveryFieldIsFilledByExactlyOneRow checks that the table and Settings agree.
 func TestEveryFieldIsFilledByExactlyOneRow(t *testing.T) {
 	var s Settings
 	filledBy := map[uintptr]string{}
@@ -37,8 +37,8 @@ func TestEveryFieldIsFilledByExactlyOneRow(t *testing.T) {
 	}
 }
 
-// The limits of the engine are filled by the rows of their names, but for two
-// that have fields of their own.
+// Each limit of the engine is filled by the row of its name, except two that have fields of their
+// own.
 func TestEveryEngineLimitHasARow(t *testing.T) {
 	for _, name := range command.SettingNames() {
 		if !command.IsDirective(name) {
@@ -55,7 +55,7 @@ func TestEveryEngineLimitHasARow(t *testing.T) {
 		s := Default().Current().clone()
 		value := int64(0)
 		var err error
-		for _, value = range []int64{77, 777, 2 << 20} { // the first are too little for some
+		for _, value = range []int64{77, 777, 2 << 20} { // the first two are too low for some
 			if _, err = d.kind.set(s, []string{strconv.FormatInt(value, 10)}); err == nil {
 				break
 			}
@@ -140,8 +140,8 @@ func fieldPlace(k kind, s *Settings) uintptr {
 	panic("a kind of field that this test does not know")
 }
 
-// TestCanonicalTextReadsBackToItself: values travel through the log and through
-// CONFIG GET in this form.
+// TestCanonicalTextReadsBackToItself matters because values pass through the log and through CONFIG
+// GET in this form.
 func TestCanonicalTextReadsBackToItself(t *testing.T) {
 	c := Default()
 	for _, d := range table {

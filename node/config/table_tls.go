@@ -114,8 +114,7 @@ func (s *Settings) Secures() bool {
 	return s.TLSPort != 0 || s.SecuresPeers() || s.AdminPort != 0 && s.TLSAdmin != AdminPlain
 }
 
-// MainPort is the first port for clients: port, or where there is none,
-// tls-port.
+// MainPort is the first port for clients: port, or tls-port if port is 0.
 func (s *Settings) MainPort() int {
 	if s.Port == 0 {
 		return s.TLSPort

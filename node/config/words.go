@@ -8,8 +8,8 @@ import (
 
 var errQuotes = errors.New("unbalanced quotes")
 
-// splitLine parts a line into words by the rules of redis.conf, which are those of
-// inline commands.
+// splitLine splits a line into words by the rules of redis.conf, which are those of inline
+// commands.
 func splitLine(line string) ([]string, error) {
 	args, ok := words.Split([]byte(line))
 	if !ok {

@@ -8,16 +8,15 @@ import (
 	"time"
 )
 
-// probe is one of the checks that a probe of the admin port is made of; nil: all
-// is well.
+// probe is one of the checks behind the probes of the admin port. check returns nil if all is well.
 type probe struct {
 	name  string
 	check func(*Health) error
 }
 
-// The checks. What liveness asks is whether this process is stuck and a restart
-// would help. It is never about other nodes: a restart brings no quorum back, and
-// in a partition the minority would be restarted for ever.
+// The checks. Liveness asks whether this process is stuck and a restart would help. It is never
+// about other nodes: a restart restores no quorum, and in a partition the minority would be
+// restarted again and again.
 var (
 	checkStarted = probe{"started", func(h *Health) error {
 		if !h.Ready.Load() {
@@ -56,16 +55,15 @@ var (
 	startupProbe = []probe{checkStarted}
 	liveProbe    = []probe{checkAlive, checkApplying}
 	readyProbe   = []probe{checkStarted, checkStaying, checkFounded, checkCaughtUp, checkLeaders}
-	// Variants of readiness: for a client that wants leaders alone, for one that reads from any
-	// node that has caught up once, and for one that reads whatever there is.
+	// Variants of readiness: for a client that wants only leaders, for one that reads from any node
+	// that has caught up once, and for one that also reads outdated data.
 	readyLeader   = []probe{checkStarted, checkStaying, checkFounded, checkCaughtUp, checkLeaders, checkLeading}
 	readyNoLeader = []probe{checkStarted, checkStaying, checkCaughtUp}
 	readyStale    = []probe{checkStarted, checkStaying}
 )
 
-// applyingMost is how long a batch of entries may be applied before the node
-// counts as stuck: that takes tickets and runs what is cheap, and never waits
-// for what is not.
+// applyingMost is how long a batch of entries may be applied before the node counts as stuck.
+// Applying takes tickets and runs cheap commands, and never waits for expensive ones.
 const applyingMost = 60 * time.Second
 
 func (h *Health) checkApplying() error {
@@ -80,7 +78,7 @@ func (h *Health) checkApplying() error {
 	return tooLong("the meta group", h.MetaGroup.Counts().Applying())
 }
 
-// tooLong says whether a group has been applying a batch for so long that it is stuck.
+// tooLong returns an error if a group has been applying a batch for so long that it is stuck.
 func tooLong(group string, applying time.Duration) error {
 	if applying > applyingMost {
 		return fmt.Errorf("%s has been applying entries for %v", group, applying.Round(time.Second))
@@ -88,10 +86,10 @@ func tooLong(group string, applying time.Duration) error {
 	return nil
 }
 
-// Verdict is why the node is not ready, nil: it is.
+// Verdict returns why the node is not ready, or nil if it is.
 func (h *Health) Verdict() error { return h.verdict(readyProbe) }
 
-// verdict is the first check that fails.
+// verdict returns the error of the first check that fails.
 func (h *Health) verdict(probes []probe) error {
 	for _, p := range probes {
 		if err := p.check(h); err != nil {
@@ -109,7 +107,7 @@ func (h *Health) ServeStartup(w http.ResponseWriter, r *http.Request) {
 	h.serveProbe(w, r, startupProbe)
 }
 
-// ServeReady answers /readyz; ?leader, ?noleader and ?stale choose a variant.
+// ServeReady answers /readyz. ?leader, ?noleader and ?stale choose a variant.
 func (h *Health) ServeReady(w http.ResponseWriter, r *http.Request) {
 	switch query := r.URL.Query(); {
 	case query.Has("leader"):
@@ -123,8 +121,8 @@ func (h *Health) ServeReady(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// serveProbe answers 200 if all checks are well, else 503 and the first that is
-// not; with ?verbose, each of them in a line.
+// serveProbe answers 200 if all checks pass, else 503 with the first error. With ?verbose it lists
+// each check in a line.
 func (h *Health) serveProbe(w http.ResponseWriter, r *http.Request, probes []probe) {
 	var text strings.Builder
 	var failed error
@@ -134,7 +132,7 @@ func (h *Health) serveProbe(w http.ResponseWriter, r *http.Request, probes []pro
 			failed = errors.Join(failed, err)
 			fmt.Fprintf(&text, "[-] %s: %v\n", p.name, err)
 			if p.name == checkStarted.name {
-				break // the other checks have nothing to look at yet
+				break // the other checks cannot run before the start is over
 			}
 			continue
 		}
@@ -153,7 +151,7 @@ func (h *Health) serveProbe(w http.ResponseWriter, r *http.Request, probes []pro
 	fmt.Fprint(w, answer)
 }
 
-// checkFounded keeps a founder from clients as long as it takes no writes.
+// checkFounded keeps clients from a founder while it takes no writes.
 func (h *Health) checkFounded() error {
 	if err := h.Short(); err != nil {
 		return fmt.Errorf("awaits other nodes: %w", err)

@@ -24,7 +24,7 @@ func ask(h *Health, target string) (code int, text string) {
 	return w.Code, w.Body.String()
 }
 
-// starting is a node that has just begun to start.
+// starting is a node that has just started to start.
 func starting() *Health {
 	return New(Facts{Member: &member.Member{}, Dying: func() error { return nil }})
 }
@@ -54,7 +54,7 @@ func TestLivenessEndsWithTheDisk(t *testing.T) {
 	}
 }
 
-// A minute of one batch is stuck, and says where.
+// A node that applies one batch for more than a minute is stuck, and the error names the shard.
 func TestABatchWithoutAnEndIsStuck(t *testing.T) {
 	for applying, want := range map[time.Duration]string{0: "", time.Minute: "", time.Minute + time.Second: "shard 3 has been applying entries for 1m1s"} {
 		got := ""
@@ -67,7 +67,7 @@ func TestABatchWithoutAnEndIsStuck(t *testing.T) {
 	}
 }
 
-// What the time says of a shard without a leader.
+// The error depends on how long the shard has been without a leader.
 func TestGraceIsFromTheLastLeaderOn(t *testing.T) {
 	began := time.Now()
 	r := &readiness{led: []time.Time{began, began.Add(-time.Minute)}}

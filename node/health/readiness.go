@@ -1,8 +1,10 @@
-// Package health judges a node: whether it is alive, whether it has started, and whether it is ready.
+// Package health judges a node: whether it is alive, whether it has started, and whether it is
+// ready.
 //
-// Liveness asks whether this process is stuck and a restart would help. It is never about other nodes: a
-// restart brings no quorum back. Readiness asks whether clients should be sent here; an election takes no
-// node out of service, and a node that has caught up once since its start has caught up for good.
+// Liveness asks whether this process is stuck and a restart would help. It is never about other
+// nodes, because a restart restores no quorum. Readiness asks whether clients should be sent to
+// this node. An election makes no node unready, and a node that has caught up once since its start
+// stays caught up.
 package health
 
 import (
@@ -20,15 +22,14 @@ import (
 	"lockstep/node/survey"
 )
 
-// Every is how often it is looked which shards have leaders and whether this
-// node has caught up.
+// Every is how often the node checks which shards have leaders and whether this node has caught up.
 const Every = 200 * time.Millisecond
 
-// Facts are what health is judged by.
+// Facts are what health reads to judge the node.
 type Facts struct {
 	*member.Member
 	Survey *survey.Survey
-	// Dying is why the process must end for the sake of its disk or its data, nil: it need not.
+	// Dying returns why the process must end because of its disk or its data, or nil.
 	Dying func() error
 	// Ctx ends with the node.
 	Ctx context.Context
@@ -37,32 +38,32 @@ type Facts struct {
 // Health judges a node.
 type Health struct{ readiness }
 
-// New has looked at nothing yet.
+// New returns a Health that has not looked at anything yet.
 func New(f Facts) *Health {
 	return &Health{readiness{Facts: f, behind: "nothing was looked at yet", targets: map[uint32]uint64{}}}
 }
 
-// readiness knows what the probes ask for and no moment shows: since when a shard
-// has no leader, and whether this node has caught up since its start.
+// readiness tracks what the probes need and a single look does not show: since when a shard has no
+// leader, and whether this node has caught up since its start.
 //
-// To have caught up is to have executed all that the leader had committed when
-// it was first asked, in each shard of which this node is to have a replica. It
-// is so once and for all: later lag does not take a node out of service.
+// A node has caught up when it has executed, in each shard of which it should have a replica, all
+// entries that the leader had committed when this node first asked it. From then on the node counts
+// as caught up for good: later lag does not make it unready.
 type readiness struct {
 	Facts
 
-	// targets are what the leaders had committed, by shard. They are Watch's own.
+	// targets are the commit indexes of the leaders, by shard. Only Watch uses them.
 	targets map[uint32]uint64
 
 	mu sync.Mutex // guards what follows
-	// led is when each shard was last known to have a leader; the start counts.
+	// led is when each shard was last known to have a leader, or the time of the start.
 	led []time.Time
-	// caughtUp is set once; until then behind says what is missing.
+	// caughtUp is set once. Until then behind says what is missing.
 	caughtUp bool
 	behind   string
 }
 
-// Watch looks until the node stops.
+// Watch checks shards and lag regularly until the node stops.
 func (r *readiness) Watch() {
 	t := time.NewTicker(Every)
 	defer t.Stop()
@@ -98,7 +99,7 @@ func (r *readiness) look(now time.Time) {
 	r.mu.Unlock()
 }
 
-// missing says what keeps this node from having caught up, "" if nothing does.
+// missing returns why this node has not caught up, or "" if it has.
 func (r *readiness) missing() string {
 	view := r.Machine.View()
 	if !view.Created() {
@@ -119,8 +120,8 @@ func (r *readiness) missing() string {
 	return ""
 }
 
-// behindIn says how far a replica is behind what its leader had committed when
-// it was first asked.
+// behindIn says how far a replica is behind the index that its leader had committed when this node
+// first asked.
 func (r *readiness) behindIn(s *shard.Shard) string {
 	target, known := r.targets[s.ID()]
 	if !known {
@@ -135,14 +136,14 @@ func (r *readiness) behindIn(s *shard.Shard) string {
 	return ""
 }
 
-// committed asks the shard's leader how far it has committed.
+// committed asks the shard's leader for its commit index.
 func (r *readiness) committed(s *shard.Shard) (uint64, bool) {
 	leader := r.Leader(int(s.ID()))
 	switch {
 	case leader.Addr == "":
 		return 0, false
 	case leader.Self:
-		// A leader that may serve has executed its predecessors' entries.
+		// A leader that may serve has executed the entries of its predecessors.
 		return s.Group().Stats().CommitIndex, s.Leads()
 	}
 	node, ok := r.Machine.View().Node(meta.NodeID(leader.ID))
@@ -159,7 +160,7 @@ func (r *readiness) committed(s *shard.Shard) (uint64, bool) {
 	return group.Committed, true
 }
 
-// catchUp says whether this node has caught up since its start.
+// catchUp returns an error until this node has caught up since its start.
 func (r *readiness) catchUp() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -169,8 +170,8 @@ func (r *readiness) catchUp() error {
 	return fmt.Errorf("has not caught up: %s", r.behind)
 }
 
-// leaders says whether every shard has a leader or had one a moment ago: an
-// election takes no node out of service.
+// leaders returns an error if a shard has been without a leader for longer than the grace: an
+// election alone makes no node unready.
 func (r *readiness) leaders() error {
 	return r.within(r.Leaderless(), leaderGrace(r.Config.Current()), time.Now())
 }
@@ -180,8 +181,7 @@ func leaderGrace(s *config.Settings) time.Duration {
 	return time.Duration(s.ReadyLeaderGraceMs) * time.Millisecond
 }
 
-// within says whether each of the shards without a leader had one less than grace
-// ago.
+// within returns an error if one of the shards without a leader lost it grace ago or earlier.
 func (r *readiness) within(missing []int, grace time.Duration, now time.Time) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -1,9 +1,9 @@
-// Package logs makes a node's log: lines of text or of JSON (log-format), to
-// standard error or to a file (logfile), from a level on (loglevel).
+// Package logs makes a node's log: lines of text or of JSON (log-format), to standard error or to a
+// file (logfile), from a level on (loglevel).
 //
-// A log rotator may move the file away. A line that is written a second later or more
-// finds it gone and makes a new one under its name, as redis-server does. The end of
-// the log is kept in memory, too, for operators that cannot reach the file.
+// A log rotator may move the file away. A line that is written a second later or more finds it gone
+// and creates a new file of the same name, as redis-server does. The end of the log is also kept in
+// memory, for operators that cannot reach the file.
 package logs
 
 import (
@@ -17,13 +17,13 @@ import (
 	"lockstep/node/config"
 )
 
-// Log is a logger and the end of what it has written.
+// Log is a logger together with the end of its output.
 type Log struct {
 	*slog.Logger
 	Tail *Tail
 }
 
-// Open makes the log that the settings ask for; its level follows CONFIG SET.
+// Open makes the log according to the settings. Its level follows CONFIG SET.
 func Open(cfg *config.Config) (*Log, error) {
 	s := cfg.Current()
 	var out io.Writer = os.Stderr
@@ -49,7 +49,7 @@ func handler(out io.Writer, format config.LogFormat, level slog.Leveler) slog.Ha
 	return slog.NewTextHandler(out, opt)
 }
 
-// levelOf is what redis.conf's levels are here.
+// levelOf maps redis.conf's levels to those of slog.
 func levelOf(l config.LogLevel) slog.Level {
 	switch l {
 	case config.LogDebug, config.LogVerbose:
@@ -60,7 +60,7 @@ func levelOf(l config.LogLevel) slog.Level {
 	return slog.LevelInfo
 }
 
-// lookEvery is how often it is looked whether the file is still there.
+// lookEvery is how often Write checks whether the file is still there.
 const lookEvery = time.Second
 
 // file is a log file that may be moved away.
@@ -92,7 +92,7 @@ func (l *file) Write(p []byte) (int, error) {
 	if now := l.now(); now.Sub(l.looked) >= lookEvery {
 		l.looked = now
 		if l.moved() {
-			// If it cannot be made anew, the old one is better than none.
+			// If the file cannot be created again, the old one is better than none.
 			_ = l.open()
 		}
 	}

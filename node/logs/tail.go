@@ -11,7 +11,7 @@ const tailBytes = 256 << 10
 // Tail is the end of a log. Its zero value is empty.
 type Tail struct {
 	mu sync.Mutex // guards ring, next
-	// ring is written round and round; next is where the next byte goes.
+	// ring is a ring buffer; next is where the next byte goes.
 	ring []byte
 	next int
 }
@@ -42,7 +42,7 @@ func (t *Tail) Lines() []byte {
 	if len(text) < tailBytes {
 		return text
 	}
-	// The first line is cut.
+	// The first line is incomplete.
 	if i := bytes.IndexByte(text, '\n'); i >= 0 {
 		text = text[i+1:]
 	}

@@ -7,8 +7,8 @@ import (
 	"lockstep/cluster/meta"
 )
 
-// Awaits is how many nodes the cluster must come to have; 0: there is nothing to await.
-// An operator who starts a founder again with a smaller number does not want the others any more.
+// Awaits is how many nodes the cluster must reach, or 0 if there is nothing to wait for. An
+// operator who restarts a founder with a smaller number no longer wants the other nodes.
 func (m *Member) Awaits() int {
 	nodes := m.Folder.Identity().Awaited
 	if now := m.Config.Current().BootstrapExpect; now > 0 {
@@ -17,7 +17,7 @@ func (m *Member) Awaits() int {
 	return nodes
 }
 
-// VotersLeast is how many voters a group must have to take writes on.
+// VotersLeast is how many voters a group must have before it takes writes.
 func (m *Member) VotersLeast(group uint32) int {
 	nodes := int(m.Awaited.Load())
 	if nodes == 0 {
@@ -36,7 +36,7 @@ func (m *Member) VotersLeast(group uint32) int {
 	return nodes/2 + 1
 }
 
-// Short says of which group too few nodes vote to take writes on; nil: of none.
+// Short returns an error that names the first group with too few voters to take writes, or nil.
 func (m *Member) Short() error {
 	if m.Awaited.Load() == 0 {
 		return nil

@@ -7,14 +7,14 @@ import (
 	"lockstep/cluster/shard"
 )
 
-// Kick tells the keeper of a group that this node leads it.
+// Kick tells the reconciler of a group that this node leads the group.
 func (m *Member) Kick(group uint32) {
 	if manager := m.Manager.Load(); manager != nil {
 		manager.Kick(group)
 	}
 }
 
-// Bootstrap makes this node the first voter of a group it founds.
+// Bootstrap makes this node the first voter of a group that it founds.
 func (m *Member) Bootstrap(g *shard.Group) error {
 	if m.Self.Phase != identity.Founding {
 		return nil

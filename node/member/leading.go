@@ -6,7 +6,7 @@ import (
 	"lockstep/cluster/shard"
 )
 
-// KnowsLeaders tells whether this node knows the leader of every shard.
+// KnowsLeaders reports whether this node knows the leader of every shard.
 func (m *Member) KnowsLeaders() bool {
 	for i := range m.ShardCount() {
 		if _, known := m.LeaderOf(i); !known {
@@ -16,7 +16,7 @@ func (m *Member) KnowsLeaders() bool {
 	return true
 }
 
-// HeardLeader is who leads a shard as this node's replica knows it.
+// HeardLeader is the leader of a shard as this node's replica knows it.
 func (m *Member) HeardLeader(i int) leaders.Leadership {
 	if s := m.Replica(i); s != nil {
 		return m.leadership(s.Leader())
@@ -24,10 +24,10 @@ func (m *Member) HeardLeader(i int) leaders.Leadership {
 	return leaders.Leadership{}
 }
 
-// LearnLeader takes over what another node's replica knows.
+// LearnLeader takes over the leader that another node's replica knows.
 func (m *Member) LearnLeader(i int, said shard.Leader) { m.Leaders.Learn(i, m.leadership(said)) }
 
-// MayLead tells whether what another node says of a shard's leader may be true.
+// MayLead reports whether another node's statement about a shard's leader can be true.
 func (m *Member) MayLead(i int, l leaders.Leadership) bool {
 	if l.Node == m.Self.Incarnation {
 		s := m.Replica(i)
@@ -37,8 +37,7 @@ func (m *Member) MayLead(i int, l leaders.Leadership) bool {
 	return known
 }
 
-// DisproveLeader takes note that a node has not reached the term in which it is said to
-// have led.
+// DisproveLeader records that a node has not reached the term in which it is said to have led.
 func (m *Member) DisproveLeader(i int, claim shard.Leader, by uint64) {
 	if id := meta.NodeID(claim.ID); id.Incarnation() == by {
 		m.Log.Warn("what this node was told of a shard's leader was false", "shard", i, "leader", claim.ID, "term", claim.Term)
@@ -46,7 +45,7 @@ func (m *Member) DisproveLeader(i int, claim shard.Leader, by uint64) {
 	}
 }
 
-// leadership is what a replica knows of its leader, in the words of all nodes.
+// leadership converts a replica's knowledge of its leader to the form that all nodes use.
 func (m *Member) leadership(l shard.Leader) leaders.Leadership {
 	if node, known := m.Machine.View().Node(meta.NodeID(l.ID)); known {
 		return leaders.Leadership{Term: l.Term, Node: node.Incarnation}
@@ -54,7 +53,7 @@ func (m *Member) leadership(l shard.Leader) leaders.Leadership {
 	return leaders.Leadership{}
 }
 
-// KnownLeader is who leads a shard as nodes have told each other.
+// KnownLeader is the leader of a shard by what the nodes have told each other.
 func (m *Member) KnownLeader(i int) shard.Leader {
 	of := m.Leaders.Of(i)
 	node, known := m.Machine.View().ByIncarnation(of.Node)
@@ -64,14 +63,13 @@ func (m *Member) KnownLeader(i int) shard.Leader {
 	return shard.Leader{ID: string(node.ID), Addr: node.PeerAddr, Term: of.Term}
 }
 
-// LeaderOf is the node that leads a shard; of an election in progress, the one
-// that led last.
+// LeaderOf returns the node that leads a shard. During an election it is the previous leader.
 func (m *Member) LeaderOf(shard int) (meta.Node, bool) {
 	m.Leaders.Learn(shard, m.HeardLeader(shard))
 	return m.Machine.View().ByIncarnation(m.Leaders.Of(shard).Node)
 }
 
-// Leaderless are the shards of which this node knows no leader.
+// Leaderless are the shards that have no leader, as far as this node knows.
 func (m *Member) Leaderless() []int {
 	var all []int
 	for i := range m.ShardCount() {
@@ -82,9 +80,9 @@ func (m *Member) Leaderless() []int {
 	return all
 }
 
-// HasLeader tells whether a shard has a leader, as far as this node knows. The router
-// remembers one until there is a newer: what counts is whether this node's
-// replica hears it, or, where it has none, whether it can be reached.
+// HasLeader reports whether a shard has a leader, as far as this node knows. The router remembers a
+// leader until a newer one is known, so its entry alone proves nothing. If this node has a replica,
+// that replica must hear the leader; else the leader must be reachable.
 func (m *Member) HasLeader(i int) bool {
 	known := m.Leader(i)
 	if known.Addr == "" {
@@ -113,7 +111,7 @@ func (m *Member) GroupLeader(group uint32) (addr string, self bool) {
 	return l.Addr, l.Self
 }
 
-// Leader is who leads a shard as far as this node knows.
+// Leader is the leader of a shard as far as this node knows.
 func (m *Member) Leader(i int) shard.Leader {
 	if m.Serving.Load() {
 		return m.Router.Leader(i)

@@ -9,13 +9,13 @@ import (
 	"lockstep/fsm"
 )
 
-// MachineConfig is what every machine of a shard must have in common, whoever reads
-// its log.
+// MachineConfig is the configuration that every machine of a shard must have in common, whichever
+// program reads its log.
 func MachineConfig(c *meta.Creation, group uint32) fsm.Config {
 	return fsm.Config{Group: group, Engine: engine.Config{LockSlots: c.LockSlots, Seed: c.Seeds[group]}, Owns: owns(c, group)}
 }
 
-// owns tells which hash slots a shard has, nil: all.
+// owns returns the test for the hash slots of a shard, or nil if the shard has all of them.
 func owns(c *meta.Creation, group uint32) func(hashSlot int) bool {
 	layout := c.Layout()
 	if layout.Shards() == 1 {
@@ -30,7 +30,7 @@ type MetaMachine struct{ *meta.Machine }
 // Snapshot implements shard.StateMachine.
 func (a MetaMachine) Snapshot() (shard.Snapshot, error) { return a.Machine.Snapshot() }
 
-// GroupName is what a group is called in reports and orders: "meta", or the number of the shard.
+// GroupName is the name of a group in reports and orders: "meta", or the number of the shard.
 func GroupName(g uint32) string {
 	if g == meta.GroupID {
 		return "meta"

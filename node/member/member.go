@@ -1,11 +1,11 @@
-// Package member is this node as a member of its cluster: who it is, where its data lies, what it
-// knows of the other nodes and of the leaders of the shards, and which replicas it has.
+// Package member describes this node as a member of its cluster: its identity, its data folder, its
+// replicas, and its knowledge of the other nodes and of the leaders of the shards.
 //
-// Nearly everything that a node reports, operates or relays reads this, so it is a package below those
-// that do so, and none of them needs the node itself. It holds no rules of what to do: package node
-// fills it in while it starts, step by step, and others read. That a field is there yet is told by the
-// flags: a peer or a visitor of the admin port may come earlier. Serving is set once the replicas are
-// open and all fields are filled in, Ready once clients are served.
+// Nearly all code that reports on, operates or relays for a node reads this. So the package stands
+// below that code, which then does not need the node itself. It has no rules of its own: package
+// node fills it in step by step while it starts, and others read it. Flags show which fields are
+// set, because a peer or a visitor of the admin port may come earlier. Serving is set once the
+// replicas are open and all fields are filled in, Ready once clients are served.
 package member
 
 import (
@@ -32,28 +32,29 @@ type Member struct {
 	Log    *slog.Logger
 	// Started is when the process began to start the node.
 	Started time.Time
-	// Folder is the data folder; Self is who the node is, by that folder.
+	// Folder is the data folder. Self is the identity of the node in that folder.
 	Folder *identity.Folder
 	Self   *identity.Identity
 	// Boot is how often the node has started.
 	Boot      uint64
 	Transport *transport.Transport
 	Courier   *courier.Courier
-	// Machine has the meta group's state, MetaGroup is its Raft group, and Meta gives it orders.
+	// Machine has the meta group's state, MetaGroup is its Raft group, and Meta sends it commands.
 	Machine   *meta.Machine
 	MetaGroup *shard.Group
 	Meta      *meta.Client
 	Router    *router.Router
-	// Leaders knows who leads each shard.
+	// Leaders holds the leader of each shard.
 	Leaders *leaders.Table
 	Manager atomic.Pointer[membership.Manager]
-	// Awaited is how many nodes a cluster is to have that this node has founded, until
-	// most of them vote; 0: there is nothing to await.
+	// Awaited is how many nodes a cluster that this node has founded is to have. It is 0 once most
+	// of them vote, or if there is nothing to wait for.
 	Awaited atomic.Int32
-	// Serving is set once the replicas are open: peers may ask earlier. Ready is set once clients are
-	// served, Draining once the node is stopping.
+	// Serving is set once the replicas are open; peers may ask earlier. Ready is set once clients
+	// are served, Draining once the node is stopping.
 	Serving, Ready, Draining atomic.Bool
-	// replicas are this node's replicas, by the number of the shard; nil: none is open.
+	// replicas are this node's replicas by the number of the shard, nil for a shard without an open
+	// one.
 	replicas []atomic.Pointer[shard.Shard]
 }
 
@@ -63,7 +64,7 @@ func (m *Member) PeerAddrs() []string {
 	return membership.PeerAddrs(m.Self.ID(), s.PeerAddress, m.Machine.View(), membership.NewReplica(m.MetaGroup), s.Join)
 }
 
-// NameOf is the name of the node with an id, the id where none is known.
+// NameOf is the name of the node with an id, or the id itself if the node is unknown.
 func (m *Member) NameOf(id string) string {
 	if node, ok := m.Machine.View().Node(meta.NodeID(id)); ok {
 		return node.Name
@@ -71,8 +72,8 @@ func (m *Member) NameOf(id string) string {
 	return id
 }
 
-// ClusterVersion is the cluster's, or the one that the folder says it had last: a node
-// that begins knows that before the meta group's log has come to it again.
+// ClusterVersion is the cluster's version, at least the last one that the folder has recorded: a
+// starting node knows that one before it has received the meta group's log again.
 func (m *Member) ClusterVersion() int {
 	version := m.Machine.View().ClusterVersion
 	if id := m.Folder.Identity(); id != nil {
@@ -81,7 +82,7 @@ func (m *Member) ClusterVersion() int {
 	return version
 }
 
-// Outcast says why a node of this cluster is no longer listened to.
+// Outcast returns why this node no longer listens to a node of its cluster, or "" if it does.
 func (m *Member) Outcast(id string) string {
 	if own := m.Folder.Identity(); own != nil && slices.Contains(own.Lost, meta.NodeID(id)) {
 		return fmt.Sprintf("node %s was given up when its cluster was recovered; its data folder cannot be used again", id)

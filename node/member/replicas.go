@@ -8,7 +8,7 @@ import (
 	"lockstep/engine/script"
 )
 
-// Replica returns this node's replica of a shard; nil: it has none.
+// Replica returns this node's replica of a shard, or nil if it has none.
 func (m *Member) Replica(i int) *shard.Shard {
 	if i < 0 || i >= len(m.replicas) {
 		return nil
@@ -16,16 +16,16 @@ func (m *Member) Replica(i int) *shard.Shard {
 	return m.replicas[i].Load()
 }
 
-// MakeRoom makes room for a replica of each shard; none is open yet. It is called once.
+// MakeRoom makes room for a replica of each shard. None is open yet. It is called once.
 func (m *Member) MakeRoom() { m.replicas = make([]atomic.Pointer[shard.Shard], m.ShardCount()) }
 
-// SetReplica notes that a replica is open.
+// SetReplica records that a replica is open.
 func (m *Member) SetReplica(i int, s *shard.Shard) { m.replicas[i].Store(s) }
 
-// TakeReplica notes that a replica is not open any more, and returns it; nil: there was none.
+// TakeReplica records that a replica is no longer open, and returns it, or nil if there was none.
 func (m *Member) TakeReplica(i int) *shard.Shard { return m.replicas[i].Swap(nil) }
 
-// Shards are the replicas that are open, by number.
+// Shards are the open replicas, in the order of their numbers.
 func (m *Member) Shards() []*shard.Shard {
 	list := make([]*shard.Shard, 0, len(m.replicas))
 	for i := range m.replicas {
@@ -36,8 +36,7 @@ func (m *Member) Shards() []*shard.Shard {
 	return list
 }
 
-// Programs are the scripts and functions of this node's replica of a shard; nil:
-// it has none.
+// Programs are the scripts and functions of this node's replica of a shard, or nil if it has none.
 func (m *Member) Programs(i int) *command.Programs {
 	if s := m.Replica(i); s != nil {
 		return s.Machine().Programs()
@@ -45,7 +44,7 @@ func (m *Member) Programs(i int) *command.Programs {
 	return nil
 }
 
-// KnownScripts are the scripts of this node's replica of a shard; nil: it has none.
+// KnownScripts are the scripts of this node's replica of a shard, or nil if it has none.
 func (m *Member) KnownScripts(i int) *script.Cache {
 	if p := m.Programs(i); p != nil {
 		return &p.Scripts
@@ -56,8 +55,7 @@ func (m *Member) KnownScripts(i int) *script.Cache {
 // ShardCount is the number of the cluster's shards.
 func (m *Member) ShardCount() int { return m.Self.Creation.Shards() }
 
-// ReplicaAddrs are the peer addresses of the other nodes that should have a
-// replica of a shard.
+// ReplicaAddrs are the peer addresses of the other nodes that should have a replica of a shard.
 func (m *Member) ReplicaAddrs(i int) []string {
 	view := m.Machine.View()
 	if i >= len(view.Shards) {

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// timeBounds are the bounds of the buckets in seconds: powers of two from an
-// eighth of a millisecond to 16 s, where disks and networks live.
+// timeBounds are the bounds of the buckets in seconds: powers of two from an eighth of a
+// millisecond to 16 s, the usual range of disks and networks.
 var timeBounds = func() (bounds [18]float64) {
 	bound := 1.0 / 8192
 	for i := range bounds {
@@ -16,14 +16,13 @@ var timeBounds = func() (bounds [18]float64) {
 	return bounds
 }()
 
-// Histogram counts how long something took. Its zero value is ready, and any
-// goroutine may use it.
+// Histogram counts durations. Its zero value is ready, and any goroutine may use it.
 type Histogram struct {
 	counts [len(timeBounds) + 1]atomic.Uint64
 	sumNs  atomic.Int64
 }
 
-// Observe counts one.
+// Observe counts one duration.
 func (h *Histogram) Observe(took time.Duration) {
 	seconds, i := took.Seconds(), 0
 	for i < len(timeBounds) && seconds > timeBounds[i] {
@@ -33,17 +32,17 @@ func (h *Histogram) Observe(took time.Duration) {
 	h.counts[i].Add(1)
 }
 
-// Snapshot is a histogram at one moment.
+// Snapshot is the state of a histogram at one moment.
 type Snapshot struct {
-	// Bounds rise; Cumulated tells how many were no greater than each.
+	// Bounds is ascending. Cumulated says how many values were no greater than each bound.
 	Bounds    []float64
 	Cumulated []uint64
-	// Count is how many there were in all, Sum what they add up to.
+	// Count is the number of values, Sum their sum.
 	Count uint64
 	Sum   float64
 }
 
-// Look returns the counts of this moment, in seconds.
+// Look returns the current counts, in seconds.
 func (h *Histogram) Look() Snapshot {
 	s := Snapshot{Bounds: timeBounds[:], Cumulated: make([]uint64, len(timeBounds)), Sum: time.Duration(h.sumNs.Load()).Seconds()}
 	for i := range h.counts {
@@ -55,7 +54,7 @@ func (h *Histogram) Look() Snapshot {
 	return s
 }
 
-// Since is what was counted after earlier, a look at the same histogram.
+// Since returns what was counted after the snapshot earlier of the same histogram.
 func (s *Snapshot) Since(earlier *Snapshot) Snapshot {
 	d := Snapshot{Bounds: s.Bounds, Cumulated: make([]uint64, len(s.Cumulated)), Count: s.Count - earlier.Count, Sum: s.Sum - earlier.Sum}
 	for i := range s.Cumulated {
@@ -64,9 +63,9 @@ func (s *Snapshot) Since(earlier *Snapshot) Snapshot {
 	return d
 }
 
-// Quantile is the time in seconds within which the part q, 0 to 1, of what was
-// counted was done, as near as the buckets tell; of what took longer than the
-// last bound it is that bound, and 0 if nothing was counted.
+// Quantile is the time in seconds within which the fraction q, 0 to 1, of the values lies, as
+// exactly as the buckets allow. It is the last bound if the value is beyond that, and 0 if nothing
+// was counted.
 func (s *Snapshot) Quantile(q float64) float64 {
 	if s.Count == 0 {
 		return 0

@@ -1,9 +1,9 @@
-// Package metrics writes numbers in Prometheus's text form, version 0.0.4, and
-// keeps the histograms of what a node does often.
+// Package metrics writes numbers in Prometheus's text format, version 0.0.4, and keeps histograms
+// of a node's frequent operations.
 //
-// A Page is filled metric by metric: Begin says what comes, Add and AddHistogram
-// its series. Names, label names and help come from tables in this program; label
-// values may hold anything, and are escaped.
+// A Page is filled metric by metric: Begin names the metric, Add and AddHistogram add its series.
+// Names, label names and help come from tables in this program. Label values may be any text, and
+// are escaped.
 package metrics
 
 import (
@@ -13,16 +13,16 @@ import (
 	"strings"
 )
 
-// Kind is how a metric behaves over time.
+// Kind says how a metric behaves over time.
 type Kind string
 
 const (
-	// Counter only grows, or begins again at 0.
+	// Counter only grows, or restarts at 0.
 	Counter Kind = "counter"
 	// Gauge goes up and down.
 	Gauge Kind = "gauge"
-	// Distribution is a histogram: how often something took no longer than each of
-	// some bounds.
+	// Distribution is a histogram: it counts, for each of some bounds, the values that are no
+	// greater.
 	Distribution Kind = "histogram"
 )
 
@@ -34,7 +34,7 @@ type Desc struct {
 	// Name ends in its unit, and in _total if it is a counter.
 	Name string
 	Kind Kind
-	// Help is one line: what is counted or measured.
+	// Help is one line that says what is counted or measured.
 	Help string
 	// Labels are the names of the labels that all its series have.
 	Labels []string
@@ -44,12 +44,11 @@ type Desc struct {
 type Page struct {
 	b    bytes.Buffer
 	desc *Desc
-	// headed: the metric's head is written, which comes with its first series.
+	// headed means that the metric's head has been written. It is written with the first series.
 	headed bool
 }
 
-// Begin says which metric the next series belong to. A metric without series
-// leaves no trace.
+// Begin names the metric of the next series. A metric without series is left out of the page.
 func (p *Page) Begin(d *Desc) { p.desc, p.headed = d, false }
 
 var (
@@ -67,14 +66,13 @@ func (p *Page) head() {
 	p.b.WriteString("\n# TYPE " + p.desc.Name + " " + string(p.desc.Kind) + "\n")
 }
 
-// Add writes one series: the values are those of the metric's labels, in their
-// order.
+// Add writes one series. The values are those of the metric's labels, in their order.
 func (p *Page) Add(v float64, labelValues ...string) {
 	p.head()
 	p.series("", labelValues, "", v)
 }
 
-// AddHistogram writes one histogram, as Add does a number.
+// AddHistogram writes one histogram, as Add writes a number.
 func (p *Page) AddHistogram(s Snapshot, labelValues ...string) {
 	p.head()
 	for i, bound := range s.Bounds {
@@ -85,7 +83,7 @@ func (p *Page) AddHistogram(s Snapshot, labelValues ...string) {
 	p.series("_count", labelValues, "", float64(s.Count))
 }
 
-// series writes one line; le is the bound of a histogram's bucket, "" for none.
+// series writes one line. le is the bound of a histogram's bucket, or "" if there is none.
 func (p *Page) series(suffix string, labelValues []string, le string, v float64) {
 	p.b.WriteString(p.desc.Name + suffix)
 	sep := byte('{')
@@ -108,7 +106,7 @@ func (p *Page) series(suffix string, labelValues []string, le string, v float64)
 	p.b.WriteString(" " + number(v) + "\n")
 }
 
-// number writes a number as Prometheus reads it.
+// number formats a number for Prometheus.
 func number(v float64) string {
 	if v == math.Trunc(v) && math.Abs(v) < 1<<53 {
 		return strconv.FormatInt(int64(v), 10)
@@ -116,5 +114,5 @@ func number(v float64) string {
 	return strconv.FormatFloat(v, 'g', -1, 64)
 }
 
-// Bytes is what has been written.
+// Bytes is the page as written so far.
 func (p *Page) Bytes() []byte { return p.b.Bytes() }

@@ -93,7 +93,7 @@ func TestQuantilesOfWhatCameSince(t *testing.T) {
 	if since.Count != 100 {
 		t.Fatalf("%d came", since.Count)
 	}
-	// Each lies in its bucket; what took an hour is told as the last bound.
+	// Each quantile lies in its bucket; one hour is reported as the last bound.
 	for q, within := range map[float64][2]float64{0.01: {1.0 / 512, 1.0 / 256}, 0.5: {1.0 / 512, 1.0 / 256}, 0.98: {1.0 / 512, 1.0 / 256}, 0.99: {1.0 / 16, 1.0 / 8}, 1: {16, 16}} {
 		if got := since.Quantile(q); got < within[0] || got > within[1] {
 			t.Errorf("%v: %v", q, got)

@@ -1,9 +1,10 @@
-// Package ops carries out what an operator orders: LOCKSTEP's orders, a new version of the cluster, and what
-// clients may do to the process (SAVE, DEBUG RELOAD, SHUTDOWN).
+// Package ops executes the orders of operators: the LOCKSTEP orders, a new version of the cluster,
+// and the operations on the process that clients may use (SAVE, DEBUG RELOAD, SHUTDOWN).
 //
-// Most orders are about the whole cluster, and any node takes them: they go to the meta group, or to the leader
-// of the shard that they name. An order says in words what was done. One that was done in part says so
-// (admin.ErrHalfDone), and may be given again.
+// Most orders are about the whole cluster, and any node accepts them: they go to the meta group, or
+// to the leader of the shard that they name. The reply of an order says in words what was done. If
+// an order was done only in part, the reply says so (admin.ErrHalfDone), and the order may be
+// repeated.
 package ops
 
 import (
@@ -24,16 +25,16 @@ import (
 	"lockstep/proto/admin"
 )
 
-// Facts are what orders read and change.
+// Facts are the parts of the node that orders read and change.
 type Facts struct {
 	*member.Member
 	Survey   *survey.Survey
 	Rotation Rotation
 	Clocks   Clocks
 	Process  *Process
-	// Support describes this node for a bundle of support.
+	// Support describes this node for a support bundle.
 	Support func() (string, error)
-	// Settled tells whether the cluster's settings are in force here.
+	// Settled reports whether the cluster's settings are in force on this node.
 	Settled func() bool
 	// Die ends the node with a reason.
 	Die func(error)
@@ -46,7 +47,7 @@ type Rotation interface {
 	Rotate(ctx context.Context) (string, error)
 }
 
-// Clocks set the time of day of the shards to what most clocks say.
+// Clocks sets the time of day of the shards to that of a majority of the clocks.
 type Clocks interface {
 	Adopt(ctx context.Context) (string, error)
 }
@@ -63,14 +64,14 @@ func (o *Orders) ExamineJSON(ctx context.Context) ([]byte, error) { return o.Sur
 // LockSlots implements admin.Operator.
 func (o *Orders) LockSlots() []admin.LockSlot { return o.Survey.LockSlots() }
 
-// order is what carries out one of the orders; args are those behind its name.
+// order executes one of the orders. Its args are the words after the order's name.
 type order struct {
-	// least and most are how many arguments it takes.
+	// least and most bound the number of arguments.
 	least, most int
 	run         func(o *Orders, ctx context.Context, args []string) (string, error)
 }
 
-// orders are the operator's, by their name behind LOCKSTEP.
+// orders are the operator's orders by their name after LOCKSTEP.
 var orders = map[string]order{
 	"TRANSFER": {0, 2, (*Orders).transferOrder},
 	"REMOVE":   {1, 2, (*Orders).removeOrder},
@@ -86,10 +87,10 @@ var orders = map[string]order{
 	"SNAPSHOT": {0, 0, func(o *Orders, _ context.Context, _ []string) (string, error) { return o.Process.TakeSnapshots() }},
 }
 
-// errSyntax answers an order that makes no sense.
+// errSyntax answers an order with an unknown name or a wrong number of arguments.
 var errSyntax = errors.New("syntax error; LOCKSTEP HELP lists the orders")
 
-// Order carries out an operator's order and says in words what was done.
+// Order executes an operator's order and says in words what was done.
 func (o *Orders) Order(ctx context.Context, args []string) (string, error) {
 	found, known := orders[strings.ToUpper(args[0])]
 	if rest := len(args) - 1; !known || rest < found.least || rest > found.most {
@@ -151,17 +152,18 @@ func (o *Orders) drainOrder(ctx context.Context, args []string) (string, error) 
 	return fmt.Sprintf("%s gives up what it leads and is given nothing to lead", id), nil
 }
 
-// goneTimeout is how long an order to remove a node waits for the groups to
-// let go of it: they take a moment each, or wait for something.
+// goneTimeout is how long an order to remove a node waits for the groups to release the node. Each
+// takes a moment, or waits for something.
 const goneTimeout = 15 * time.Second
 
-// awaitGone waits until every group has let go of a node, and says why they
-// have not if they have not.
+// awaitGone waits until every group has released a node. If some have not within goneTimeout, the
+// reply says why.
 func (o *Orders) awaitGone(ctx context.Context, id meta.NodeID) (string, error) {
 	waiting, cancel := context.WithTimeout(ctx, goneTimeout)
 	defer cancel()
 	if id == o.Self.ID() {
-		// The last group to let go of it is the one that would say so.
+		// If this node removes itself, the last group to release it may be the one that would
+		// confirm it, so the news of its own removal ends the wait too.
 		defer context.AfterFunc(o.Gone, cancel)()
 	}
 	_, err := o.Machine.Wait(waiting, func(v *meta.View) bool { return membership.Gone(v, id) })
@@ -216,7 +218,7 @@ func (o *Orders) groupsNamed(which string) ([]uint32, error) {
 	return []uint32{uint32(i)}, nil
 }
 
-// secretOrder carries out LOCKSTEP SECRET ROTATE.
+// secretOrder executes LOCKSTEP SECRET ROTATE.
 func (o *Orders) secretOrder(ctx context.Context, args []string) (string, error) {
 	if !strings.EqualFold(args[0], "ROTATE") {
 		return "", errSyntax
@@ -224,7 +226,7 @@ func (o *Orders) secretOrder(ctx context.Context, args []string) (string, error)
 	return o.Rotation.Rotate(ctx)
 }
 
-// clockOrder carries out LOCKSTEP CLOCK ADOPT.
+// clockOrder executes LOCKSTEP CLOCK ADOPT.
 func (o *Orders) clockOrder(ctx context.Context, args []string) (string, error) {
 	if !strings.EqualFold(args[0], "ADOPT") {
 		return "", errSyntax
@@ -232,7 +234,7 @@ func (o *Orders) clockOrder(ctx context.Context, args []string) (string, error) 
 	return o.Clocks.Adopt(ctx)
 }
 
-// PlacementJSON implements admin.Operator: a placement.Report.
+// PlacementJSON implements admin.Operator. It returns a placement.Report.
 func (o *Orders) PlacementJSON(ctx context.Context) ([]byte, error) {
 	r, err := placement.Ask(ctx, o.Courier)
 	if err != nil {
@@ -241,7 +243,7 @@ func (o *Orders) PlacementJSON(ctx context.Context) ([]byte, error) {
 	return json.Marshal(r)
 }
 
-// replicasOrder is LOCKSTEP REPLICAS: how many replicas each shard is to have.
+// replicasOrder executes LOCKSTEP REPLICAS, which sets how many replicas each shard is to have.
 func (o *Orders) replicasOrder(ctx context.Context, args []string) (string, error) {
 	want, err := strconv.Atoi(args[0])
 	if err != nil {
@@ -253,7 +255,7 @@ func (o *Orders) replicasOrder(ctx context.Context, args []string) (string, erro
 	return fmt.Sprintf("each shard is to have %d replicas", want), nil
 }
 
-// support describes this node, once there is something to describe.
+// support describes this node, once it is ready.
 func (o *Orders) support() (string, error) {
 	if !o.Ready.Load() {
 		return "", errors.New("this node is still starting")

@@ -8,10 +8,10 @@ import (
 	"lockstep/node/member"
 )
 
-// ErrShutdown ends a node that was told to by SHUTDOWN.
+// ErrShutdown ends a node on SHUTDOWN.
 var ErrShutdown = errors.New("told to shut down")
 
-// Process is the admin.Process of a node: what DEBUG, SAVE, BGSAVE, LASTSAVE and SHUTDOWN do to it.
+// Process is the admin.Process of a node. It executes DEBUG, SAVE, BGSAVE, LASTSAVE and SHUTDOWN.
 type Process struct {
 	*member.Member
 	Saves Saves
@@ -19,7 +19,8 @@ type Process struct {
 	Die func(error)
 }
 
-// NewProcess is that of a node whose data is as good as saved: it is in its log.
+// NewProcess returns the Process of a node. The data counts as saved at the start, because it is in
+// the log.
 func NewProcess(m *member.Member, die func(error)) *Process {
 	p := &Process{Member: m, Die: die}
 	p.Saves.last.Store(m.Started.Unix())
@@ -65,10 +66,10 @@ func (p *Process) BeginSnapshot(background bool) (write func() error, err error)
 // LastSnapshotUnix implements admin.Process.
 func (p *Process) LastSnapshotUnix() int64 { return p.Saves.LastSnapshotUnix() }
 
-// Shutdown implements admin.Process: the node drains and ends.
+// Shutdown implements admin.Process: the node drains and stops.
 func (p *Process) Shutdown() { p.Die(ErrShutdown) }
 
-// TakeSnapshots writes a snapshot of each group of this node, and says in words what was done.
+// TakeSnapshots writes a snapshot of each group of this node, and returns a text about that.
 func (p *Process) TakeSnapshots() (string, error) {
 	all := p.Shards()
 	for _, s := range all {
@@ -82,8 +83,8 @@ func (p *Process) TakeSnapshots() (string, error) {
 	return fmt.Sprintf("the snapshots of this node were written out: the meta group's and those of its shards (%d)", len(all)), nil
 }
 
-// LoggedTxns is the number of txns that this node's replicas took from their
-// logs since the node began.
+// LoggedTxns is the number of txns that this node's replicas have taken from their logs since the
+// node started.
 func (p *Process) LoggedTxns() uint64 {
 	var sum uint64
 	for _, s := range p.Shards() {

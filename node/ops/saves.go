@@ -8,28 +8,27 @@ import (
 	"lockstep/proto/admin"
 )
 
-// Saves reports on the snapshots that are written: those that clients asked for
-// (SAVE, BGSAVE), and those that a group's log is due for.
+// Saves tracks the snapshots that are being written: those that clients asked for (SAVE, BGSAVE),
+// and those that are due because of the length of a group's log.
 type Saves struct {
 	mu sync.Mutex // guards what follows, but last
-	// busy is the number of saves and of snapshots under way, since the time the
-	// first of them began; background tells that a BGSAVE is among them.
+	// busy is the number of saves and snapshots under way, and since is when the first of them
+	// began. background reports whether one of them is a BGSAVE.
 	busy       int
 	since      time.Time
 	background bool
-	// done is the number of saves that ended well; lastTook and lastErr tell of
-	// the last.
+	// done is the number of successful saves. lastTook and lastErr describe the last save.
 	done     int
 	lastTook time.Duration
 	lastErr  error
 	// last is when SAVE or BGSAVE last succeeded, in Unix time.
 	last atomic.Int64
-	// txns is the number of logged txns when the last one began that ended well.
+	// txns is the number of logged txns when the last successful save began.
 	txns uint64
 }
 
-// begin notes that a client's save begins; what it returns notes its end. It is
-// refused while another goes on in the background.
+// begin records that a client's save begins and returns a function that records its end. It returns
+// an error while a save in the background is under way.
 func (s *Saves) begin(txns uint64, background bool) (end func(error), err error) {
 	began := time.Now()
 	s.mu.Lock()
@@ -52,7 +51,7 @@ func (s *Saves) begin(txns uint64, background bool) (end func(error), err error)
 	}, nil
 }
 
-// Writing notes that a group begins (1) or ends (-1) to write a snapshot.
+// Writing records that a group starts (1) or stops (-1) to write a snapshot.
 func (s *Saves) Writing(n int) {
 	s.mu.Lock()
 	s.busyLocked(n)
@@ -75,7 +74,7 @@ type Saved struct {
 	Txns                    uint64
 }
 
-// Look reports on them as they are now.
+// Look returns the current state of saves.
 func (s *Saves) Look() Saved {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -7,8 +7,8 @@ import (
 	"lockstep/proto/admin"
 )
 
-// INFO reports on a snapshot while one is written, whoever asked for it, and a
-// client's save waits for no other in the background.
+// INFO shows a snapshot that is being written, whatever caused it. A client's save does not wait
+// for a snapshot in the background.
 func TestSavesUnderWay(t *testing.T) {
 	var s Saves
 	busy := func(what string, want bool) {

@@ -12,12 +12,12 @@ import (
 	"lockstep/node/status"
 )
 
-// raiseEvery is how often the meta group's leader looks whether every node
-// knows a newer cluster version.
+// raiseEvery is how often the meta group's leader checks whether every node knows a newer cluster
+// version.
 const raiseEvery = time.Second
 
-// WatchVersion writes the cluster's version into the folder as it rises, and
-// raises it where this node leads the meta group and is to do so by itself.
+// WatchVersion writes the cluster's version into the folder whenever it rises. It also raises the
+// version, if this node leads the meta group and the settings allow that.
 func (o *Orders) WatchVersion() {
 	t := time.NewTicker(raiseEvery)
 	defer t.Stop()
@@ -39,11 +39,11 @@ func (o *Orders) WatchVersion() {
 	}
 }
 
-// raiseTimeout bounds that.
+// raiseTimeout bounds the time that raiseByItself takes.
 const raiseTimeout = 60 * time.Second
 
-// raiseByItself raises the version if that is this node's task and every node
-// knows the next one; else it says why not, or nothing.
+// raiseByItself raises the version if that is this node's task and every node knows the next
+// version. Otherwise it returns the reason, or "" if it is not this node's task.
 func (o *Orders) raiseByItself() string {
 	view := o.Machine.View()
 	if !o.Settled() || view.ClusterVersion >= meta.KnownVersion() || !o.MetaGroup.IsLeader() ||
@@ -59,7 +59,7 @@ func (o *Orders) raiseByItself() string {
 	return ""
 }
 
-// raise raises the cluster's version, or says which node stands in the way.
+// raise raises the cluster's version, or returns an error that names the node that prevents it.
 func (o *Orders) raise(ctx context.Context, to int) error {
 	for _, node := range o.Survey.Status(ctx).Nodes {
 		if err := standsInTheWay(&node, to); err != nil {
@@ -70,9 +70,9 @@ func (o *Orders) raise(ctx context.Context, to int) error {
 	return err
 }
 
-// standsInTheWay says why the cluster may not be raised to a version yet for the sake of
-// a node. One that is leaving and does not answer is on no way back; one that answers
-// still leads, votes and gives its data away, and would end in the middle of that.
+// standsInTheWay returns why a node prevents a raise to a version, or nil. A node that is leaving
+// and does not answer is ignored, because it does not come back. A leaving node that answers still
+// leads, votes and hands its data over, and would stop in the middle of that.
 func standsInTheWay(node *status.Node, to int) error {
 	leaving, knows := node.Membership == string(meta.Leaving), node.KnowsVersion
 	switch {
@@ -89,8 +89,7 @@ func standsInTheWay(node *status.Node, to int) error {
 	return nil
 }
 
-// upgradeOrder raises the version to the newest that every node knows, or to
-// the one that is asked for.
+// upgradeOrder raises the version to the newest that every node knows, or to the requested one.
 func (o *Orders) upgradeOrder(ctx context.Context, args []string) (string, error) {
 	view := o.Machine.View()
 	to := view.ClusterVersion
@@ -114,8 +113,7 @@ func (o *Orders) upgradeOrder(ctx context.Context, args []string) (string, error
 	return fmt.Sprintf("the cluster is at version %d now, it was at %d", to, view.ClusterVersion), nil
 }
 
-// knownByAll is the newest version that every node knows that answers, this one among
-// them.
+// knownByAll is the newest version that all nodes that answer know, including this one.
 func (o *Orders) knownByAll(ctx context.Context) int {
 	least := meta.KnownVersion()
 	for _, node := range o.Survey.Status(ctx).Nodes {

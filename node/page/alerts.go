@@ -10,17 +10,17 @@ import (
 
 // Levels of an Alert.
 const (
-	// Critical: something is not served, or the next failure stops it.
+	// Critical means that part of the cluster is not served, or that the next failure will stop it.
 	Critical = "critical"
-	// Warning: somebody should look.
+	// Warning means that an operator should look at it.
 	Warning = "warning"
 )
 
-// Alert is what somebody should know, in words.
+// Alert is a text about something that needs an operator's attention.
 type Alert struct {
 	Level string `json:"level"`
 	Text  string `json:"text"`
-	// Nodes are the names of those that it is true of, where it is of nodes.
+	// Nodes are the names of the nodes that the alert is about, if it is about nodes.
 	Nodes []string `json:"nodes,omitempty"`
 }
 
@@ -72,7 +72,7 @@ func (s *State) alert(level, format string, args ...any) {
 	s.Alerts = append(s.Alerts, Alert{Level: level, Text: fmt.Sprintf(format, args...)})
 }
 
-// warn adds a node to a warning, or makes it.
+// warn adds a node to the warning with this text, and creates the warning if there is none.
 func (s *State) warn(n *Node, format string, args ...any) {
 	text := fmt.Sprintf(format, args...)
 	for i := range s.Alerts {

@@ -8,13 +8,13 @@ import (
 
 // Change is a change of a group's leader.
 type Change struct {
-	// AtMs is when it was noticed, in Unix time.
+	// AtMs is when the change was noticed, in Unix time.
 	AtMs int64 `json:"at_ms"`
 	// Group is "meta" or the shard's number.
 	Group string `json:"group"`
 	Term  uint64 `json:"term"`
-	// From led before, as far as is known, and To leads since: names of nodes. They
-	// are the same where a leader was elected again.
+	// From is the previous leader, if known, and To the new one; both are names of nodes. They are
+	// equal if a leader was elected again.
 	From string `json:"from,omitempty"`
 	To   string `json:"to"`
 }
@@ -22,16 +22,16 @@ type Change struct {
 // changesKept bounds the changes that are kept and shown.
 const changesKept = 64
 
-// Changes are the newest changes of leaders that a node has noticed. Its zero
-// value is ready, and any goroutine may use it.
+// Changes holds the newest changes of leaders that a node has noticed. Its zero value is ready, and
+// any goroutine may use it.
 type Changes struct {
 	mu    sync.Mutex // guards known, list
 	known map[string]Change
 	list  []Change
 }
 
-// See tells who leads a group. The first that is heard of a group is no change: it
-// may have been so for long.
+// See reports who leads a group. The first report on a group is no change, because the node may
+// have led for a long time.
 func (c *Changes) See(atMs int64, group string, term uint64, leader string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -49,17 +49,17 @@ func (c *Changes) See(atMs int64, group string, term uint64, leader string) {
 	}
 }
 
-// All are the changes, oldest first.
+// All returns the changes, oldest first.
 func (c *Changes) All() []Change {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return slices.Clone(c.list)
 }
 
-// merge makes one list, newest first, of what several nodes noticed. A term has
-// one leader, so what two tell of one term is the same change, and who noticed
-// it first is nearest to the truth. Who led before is who led in the term before
-// that anybody has noticed.
+// merge combines the changes that several nodes noticed into one list, newest first. A term has one
+// leader, so two reports with the same term are the same change, and the earliest of them is the
+// most accurate. The previous leader is the leader of the latest earlier term that any node has
+// reported.
 func merge(told [][]Change) []Change {
 	all := slices.Concat(told...)
 	slices.SortFunc(all, func(a, b Change) int {

@@ -9,7 +9,7 @@ func TestFirstLeaderIsNoChange(t *testing.T) {
 	var c Changes
 	c.See(1, "0", 5, "a")
 	c.See(2, "0", 5, "a")
-	c.See(3, "0", 4, "b") // old news
+	c.See(3, "0", 4, "b") // an outdated report
 	if all := c.All(); len(all) != 0 {
 		t.Fatalf("%+v", all)
 	}

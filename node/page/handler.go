@@ -16,15 +16,15 @@ import (
 
 // Source is the cluster behind the page.
 type Source interface {
-	// Ready tells whether the node has started.
+	// Ready reports whether the node has started.
 	Ready() bool
-	// State asks all nodes how they are.
+	// State asks all nodes for their state.
 	State(ctx context.Context) *State
 	// Series asks all nodes for their samples of the last seconds.
 	Series(ctx context.Context, seconds int) []NodeSeries
 }
 
-// NodeSeries are the samples of one node; none: it did not answer.
+// NodeSeries holds the samples of one node. Series is nil if the node did not answer.
 type NodeSeries struct {
 	ID     string  `json:"id"`
 	Name   string  `json:"name"`
@@ -32,20 +32,20 @@ type NodeSeries struct {
 }
 
 const (
-	// gatherWait bounds how long the nodes are asked.
+	// gatherWait bounds how long a request waits for the nodes.
 	gatherWait = 3 * time.Second
 	// writeWait bounds how long a browser may take for an answer.
 	writeWait = 30 * time.Second
-	// fresh is for how long what was gathered is shown again.
+	// fresh is how long gathered data is served again.
 	fresh = time.Second
-	// requestsMax bounds the requests under way that ask for what is gathered.
+	// requestsMax bounds the requests under way that need gathered data.
 	requestsMax = 64
-	// recentSeconds is what a page asks for that has seen the rest.
+	// recentSeconds is how much a page asks for that has the older samples already.
 	recentSeconds = 30
 )
 
-// headers are those of every answer: nothing from elsewhere, nothing inline, no
-// frames, no guessing.
+// headers are sent with every answer: load nothing from other servers, nothing inline, no frames,
+// no guessing of types.
 var headers = map[string]string{
 	"Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; " +
 		"base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
@@ -59,23 +59,23 @@ var headers = map[string]string{
 //go:embed assets
 var assets embed.FS
 
-// contentTypes are those of the assets, by the ends of their names.
+// contentTypes are the types of the assets, by the ends of their names.
 var contentTypes = map[string]string{
 	".html": "text/html; charset=utf-8", ".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".svg": "image/svg+xml",
 }
 
-// Handler serves the page at / and what belongs to it under /ui/.
+// Handler serves the page at / and its parts under /ui/.
 type Handler struct {
 	source Source
 	mux    *http.ServeMux
 	state  hold
-	// whole and recent are the samples of all time and of a moment.
+	// whole holds all samples, recent those of the last recentSeconds.
 	whole, recent hold
 	// open has a token for each request under way.
 	open chan struct{}
 }
 
-// NewHandler returns the handler of a source.
+// NewHandler returns a handler that shows a source.
 func NewHandler(source Source) *Handler {
 	h := &Handler{
 		source: source, mux: http.NewServeMux(), open: make(chan struct{}, requestsMax),
@@ -105,13 +105,13 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	answer := http.NewResponseController(w)
 	_ = answer.SetWriteDeadline(time.Now().Add(writeWait))
 	h.mux.ServeHTTP(w, r)
-	// The connection may be used for something else next.
+	// The connection may next be used for something else.
 	_ = answer.Flush()
 	_ = answer.SetWriteDeadline(time.Time{})
 }
 
-// asset serves a file that is in the program. A browser keeps it, and asks whether
-// it is still the same.
+// asset serves a file that is embedded in the program. A browser keeps the file, and asks whether
+// it is unchanged.
 func asset(name string) http.HandlerFunc {
 	data, err := assets.ReadFile("assets/" + name)
 	if err != nil {
@@ -127,7 +127,7 @@ func asset(name string) http.HandlerFunc {
 	}
 }
 
-// serve answers with what is gathered, in JSON.
+// serve answers with gathered data in JSON.
 func (h *Handler) serve(gather func(*http.Request) ([]byte, error)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Cache-Control", "no-store")
@@ -158,18 +158,18 @@ func refuse(w http.ResponseWriter, why string) {
 	http.Error(w, why, http.StatusServiceUnavailable)
 }
 
-// hold keeps what was gathered for a moment, so that many who look at once ask
-// the nodes once.
+// hold keeps gathered data for a moment, so that many simultaneous visitors cause one request to
+// the nodes.
 type hold struct {
-	// mu is held while somebody gathers: for gatherWait at most. It guards made, data.
+	// mu is held while a request gathers data, for at most gatherWait. It guards made, data.
 	mu sync.Mutex
-	// keep is for how long it is shown again.
+	// keep is how long the data is served again.
 	keep time.Duration
 	made time.Time
 	data []byte
 }
 
-// get returns JSON of what was gathered no more than a moment ago.
+// get returns the gathered data as JSON; it is at most keep old.
 func (h *hold) get(gather func(context.Context) any) ([]byte, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -18,7 +18,7 @@ type fake struct {
 	starting      bool
 	states, asked atomic.Int32
 	seconds       atomic.Int32
-	// gate, if there is one, holds State back.
+	// gate, if there is one, blocks State.
 	gate chan struct{}
 }
 
@@ -44,7 +44,7 @@ func ask(h http.Handler, method, target string) *httptest.ResponseRecorder {
 	return w
 }
 
-// everything that is served.
+// everything is the list of all paths that are served, with their types.
 var everything = map[string]string{
 	"/": "text/html; charset=utf-8", "/ui/page.css": "text/css; charset=utf-8", "/ui/page.js": "text/javascript; charset=utf-8",
 	"/ui/sections.js": "text/javascript; charset=utf-8", "/ui/chart.js": "text/javascript; charset=utf-8", "/ui/dom.js": "text/javascript; charset=utf-8",
@@ -136,8 +136,8 @@ func TestSeriesAreWholeOrRecent(t *testing.T) {
 	}
 }
 
-// However many visitors look at one time, the nodes are asked once. A visitor beyond the
-// limit is turned away.
+// However many visitors look at the same time, the nodes are asked once. A visitor beyond the limit
+// is refused.
 func TestManyWhoLookAskOnce(t *testing.T) {
 	f := &fake{gate: make(chan struct{})}
 	h := NewHandler(f)

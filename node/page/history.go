@@ -8,30 +8,28 @@ import (
 	"lockstep/proto/stats"
 )
 
-// Seconds is for how long samples are kept.
+// Seconds is how long samples are kept.
 const Seconds = 15 * 60
 
-// Unmeasured stands for a time of which nothing is known: nothing was done, or
-// it was not measured.
+// Unmeasured stands for an unknown time: no operation took place, or none was measured.
 const Unmeasured = -1
 
-// Sample is what a node did in about a second. Rates are per second.
+// Sample describes what a node did in about one second. Rates are per second.
 type Sample struct {
-	// AtMs is the end of it, in Unix time.
+	// AtMs is the end of that second, in Unix time.
 	AtMs int64
-	// Ops are commands, P50Us and P99Us the times, in microseconds, within which
-	// half of them and 99 of a hundred were answered.
+	// Ops counts commands. P50Us and P99Us are the times, in microseconds, within which 50% and 99%
+	// of them were answered.
 	Ops, P50Us, P99Us int64
-	// SyncUs is the time, in microseconds, within which 99 of a hundred syncs of
-	// the log were done.
+	// SyncUs is the time, in microseconds, within which 99% of the syncs of the log were done.
 	SyncUs int64
-	// Waits are tickets that had to wait for a lock slot.
+	// Waits counts tickets that had to wait for a lock slot.
 	Waits int64
-	// Unknown is how many calls ended with an unknown outcome, not a rate.
+	// Unknown is how many calls ended with an unknown outcome. It is not a rate.
 	Unknown int64
 }
 
-// Counters are what samples are made of: what was counted up to a moment.
+// Counters are the totals at one moment. Two of them make a sample.
 type Counters struct {
 	At           time.Time
 	Ops, Unknown uint64
@@ -40,7 +38,7 @@ type Counters struct {
 	Syncs        metrics.Snapshot
 }
 
-// Between is what was done between two looks at the counters.
+// Between returns the sample for the time between two readings of the counters.
 func Between(before, after *Counters) Sample {
 	seconds := max(after.At.Sub(before.At).Seconds(), 0.001)
 	s := Sample{
@@ -56,7 +54,7 @@ func Between(before, after *Counters) Sample {
 	return s
 }
 
-// rate is a counter's growth per second. One that was set back grew from zero.
+// rate is a counter's growth per second. A counter that was reset has grown from zero.
 func rate(before, after uint64, seconds float64) int64 {
 	if after < before {
 		before = 0
@@ -64,15 +62,14 @@ func rate(before, after uint64, seconds float64) int64 {
 	return int64(float64(after-before)/seconds + 0.5)
 }
 
-// History keeps the newest samples. Its zero value is ready, and any goroutine may
-// use it.
+// History holds the newest samples. Its zero value is ready, and any goroutine may use it.
 type History struct {
 	mu    sync.Mutex // guards ring, taken
 	ring  [Seconds]Sample
 	taken uint64
 }
 
-// Add takes one more.
+// Add appends a sample.
 func (h *History) Add(s Sample) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -80,10 +77,10 @@ func (h *History) Add(s Sample) {
 	h.taken++
 }
 
-// Series is a run of samples, a column for each number: in JSON half the size of
-// rows.
+// Series is a run of samples with one column per number, because in JSON columns take half the size
+// of rows.
 type Series struct {
-	// Boot numbers the node's starts. Numbers of samples begin anew with each.
+	// Boot is the number of the node's start. Samples are numbered from 0 after each start.
 	Boot uint64 `json:"boot"`
 	// First is the number of the first sample, from 0.
 	First  uint64  `json:"first"`
@@ -95,8 +92,7 @@ type Series struct {
 	Waits  []int64 `json:"waits"`
 }
 
-// Last are the samples that are no older than a number of seconds, of those that
-// are kept.
+// Last returns the kept samples of the last seconds.
 func (h *History) Last(seconds int) *Series {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -112,11 +108,11 @@ func (h *History) Last(seconds int) *Series {
 	return s
 }
 
-// slowSyncUs is from where on a disk is too slow: elections come of it.
+// slowSyncUs is the time above which a disk counts as too slow; slow disks cause elections.
 const slowSyncUs = 100_000
 
-// Recent judges the newest samples: whether most syncs of the last minute took
-// too long, and how many outcomes were unknown in the last five.
+// Recent evaluates the newest samples: whether most syncs of the last minute took too long, and how
+// many outcomes were unknown in the last five minutes.
 func (h *History) Recent() (diskSlow bool, unknown int64) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

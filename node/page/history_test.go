@@ -8,7 +8,7 @@ import (
 	"lockstep/proto/stats"
 )
 
-// counters are those of a moment.
+// counters are the counters at one moment.
 func counters(at time.Time, ops uint64, syncs *metrics.Histogram) *Counters {
 	return &Counters{At: at, Ops: ops, Times: stats.New().Times(), Syncs: syncs.Look()}
 }
@@ -37,7 +37,7 @@ func TestSampleIsARatePerSecond(t *testing.T) {
 	if s := Between(after, counters(began.Add(3*time.Second), 7, &syncs)); s.Ops != 7 || s.SyncUs != Unmeasured {
 		t.Errorf("after counters were set back: %+v", s)
 	}
-	// A clock that does not move divides by nothing.
+	// Two readings at the same time must not cause a division by zero.
 	if s := Between(before, before); s.Ops != 0 {
 		t.Errorf("%+v", s)
 	}

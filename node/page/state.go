@@ -7,7 +7,7 @@ import (
 	"lockstep/node/status"
 )
 
-// State is the cluster as the page shows it, but for the Series.
+// State is the cluster as the page shows it, without the Series.
 type State struct {
 	NowMs     int64         `json:"now_ms"`
 	Seen      string        `json:"seen_by"`
@@ -22,7 +22,7 @@ type State struct {
 	Hot     []Hot    `json:"hot"`
 	Changes []Change `json:"changes"`
 	Moves   []Move   `json:"moves"`
-	// Plan says in words what is to be done until the cluster is balanced.
+	// Plan lists the steps that remain until the cluster is balanced.
 	Plan []placement.StepReport `json:"plan"`
 }
 
@@ -36,19 +36,20 @@ type Node struct {
 	Reachable bool   `json:"reachable"`
 	Version   string `json:"version,omitempty"`
 	UptimeSec int64  `json:"uptime_sec"`
-	// ClientAddr is where clients find it, AdminAddr its page; empty: it has none.
+	// ClientAddr is the node's address for clients, AdminAddr that of its page, or empty if it has
+	// none.
 	ClientAddr string `json:"client_addr"`
 	AdminAddr  string `json:"admin_addr,omitempty"`
 	Clients    int    `json:"clients"`
 	OpsPerSec  int64  `json:"ops_per_sec"`
 	Keys       int64  `json:"keys"`
-	// Leads is how many shards it leads, Replicas of how many it has a replica, Lag
-	// by how many entries the one is behind that is most.
+	// Leads is how many shards the node leads, Replicas of how many it has a replica, and Lag by
+	// how many entries its slowest replica is behind.
 	Leads     int    `json:"leads"`
 	LeadsMeta bool   `json:"leads_meta,omitempty"`
 	Replicas  int    `json:"replicas"`
 	Lag       uint64 `json:"lag"`
-	// UsedBytes is what its data takes, RSSBytes what its process does.
+	// UsedBytes is the memory of its data, RSSBytes that of its process.
 	UsedBytes      int64 `json:"used_bytes"`
 	RSSBytes       int64 `json:"rss_bytes"`
 	MemoryBytes    int64 `json:"memory_bytes"`
@@ -62,7 +63,7 @@ type Group struct {
 	Name      string `json:"name"`
 	FirstSlot int    `json:"first_slot"`
 	LastSlot  int    `json:"last_slot"`
-	// Leader is the name of the node that says it leads it; empty: none does.
+	// Leader is the name of the node that says that it leads the group, or empty if none does.
 	Leader    string    `json:"leader"`
 	Term      uint64    `json:"term"`
 	Voters    int       `json:"voters"`
@@ -78,24 +79,23 @@ type Replica struct {
 	Lag  uint64 `json:"lag"`
 }
 
-// Move is a replica that comes or goes.
+// Move is a replica that is being added or removed.
 type Move struct {
 	Shard uint32 `json:"shard"`
 	Node  string `json:"node"`
-	// State is one of placement's; Match of Last entries are there.
+	// State is one of placement's states. The replica has the entries up to Match of Last.
 	State string `json:"state"`
 	Match uint64 `json:"match"`
 	Last  uint64 `json:"last"`
 }
 
-// movesShown bounds the moves, and the steps of the plan.
+// movesShown bounds the moves and the steps of the plan that are shown.
 const movesShown = 32
 
-// Compose puts together what all nodes have told, by one clock. The report on placement may be
-// missing.
+// Compose combines the reports of all nodes, on one clock. The report on placement may be missing.
 func Compose(nowMs int64, c *status.Cluster, told []Told, r *placement.Report) *State {
 	s := &State{NowMs: nowMs, Seen: c.Seen, ClusterID: c.ClusterID, Version: c.Version, Health: c.Health,
-		// What is empty is an empty list in JSON, too.
+		// Empty lists are made so that JSON shows them as empty lists.
 		Nodes: []Node{}, Locks: []Lock{}, Hot: []Hot{}, Changes: []Change{}, Moves: []Move{}, Plan: []placement.StepReport{}}
 	var changes [][]Change
 	led := map[string]Led{}
@@ -106,7 +106,8 @@ func Compose(nowMs int64, c *status.Cluster, told []Told, r *placement.Report) *
 		changes = append(changes, t.Changes)
 		s.Locks, s.Hot = append(s.Locks, t.Locks...), append(s.Hot, t.Hot...)
 		for _, g := range t.Led {
-			// One that has lost its leadership and does not know it yet has an older term.
+			// A former leader that does not know yet that it has lost its leadership has an older
+			// term.
 			if g.Term >= led[g.Group].Term {
 				led[g.Group] = g
 			}
@@ -154,7 +155,7 @@ func nodeOf(n *status.Node, t *Told) Node {
 	return out
 }
 
-// groupOf fills in who has a replica of the group and who leads it.
+// groupOf fills in the replicas of the group and its leader.
 func groupOf(c *status.Cluster, g Group, led map[string]Led) Group {
 	g.Replicas = []Replica{}
 	for i := range c.Nodes {
@@ -162,7 +163,7 @@ func groupOf(c *status.Cluster, g Group, led map[string]Led) Group {
 		if at == nil {
 			continue
 		}
-		// Of two that say they lead, the one of the newer term does.
+		// If two nodes say that they lead, the one with the newer term does.
 		if at.Role == "leader" && at.Term >= g.Term {
 			g.Leader, g.Term, g.Voters = c.Nodes[i].Name, at.Term, at.Voters
 		}
@@ -174,7 +175,7 @@ func groupOf(c *status.Cluster, g Group, led map[string]Led) Group {
 	return g
 }
 
-// move takes over what comes and goes.
+// move takes over the replicas that are being added or removed.
 func (s *State) move(r *placement.Report) {
 	for i := range r.Shards {
 		shard := &r.Shards[i]
@@ -187,14 +188,14 @@ func (s *State) move(r *placement.Report) {
 	s.Plan = append(s.Plan, r.Plan[:min(len(r.Plan), movesShown)]...)
 }
 
-// Addresses sets where the nodes' pages are, by their ids.
+// Addresses sets the addresses of the nodes' pages, by node id.
 func (s *State) Addresses(admin map[string]string) {
 	for i := range s.Nodes {
 		s.Nodes[i].AdminAddr = admin[s.Nodes[i].ID]
 	}
 }
 
-// rank orders alerts: what is worst comes first.
+// rank puts critical alerts first.
 func rank(alerts []Alert) {
 	slices.SortStableFunc(alerts, func(a, b Alert) int {
 		switch {

@@ -15,7 +15,7 @@ func group(name, role string, term, lag uint64) status.Group {
 	return status.Group{Name: name, Role: role, Term: term, Voters: 3, Lag: lag}
 }
 
-// three is a cluster of three nodes and two shards that is well.
+// three is a healthy cluster of three nodes and two shards.
 func three() (*status.Cluster, []Told) {
 	c := &status.Cluster{ClusterID: "c", Seen: "a", Shards: 2, Layout: []status.Shard{
 		{ID: 0, FirstSlot: 0, LastSlot: 8191, Replicas: []string{"a", "b", "c"}, ReplicaIDs: []string{"1", "2", "3"}},
@@ -111,7 +111,8 @@ func TestAlerts(t *testing.T) {
 	}
 }
 
-// Two say that they lead: the one of the older term does not know better yet.
+// If two nodes say that they lead, the one with the older term does not know of the newer leader
+// yet.
 func TestNewerTermLeads(t *testing.T) {
 	c, told := three()
 	c.Nodes[2].Groups[0] = group("0", "leader", 8, 0)

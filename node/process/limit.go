@@ -9,18 +9,17 @@ import (
 	"strings"
 )
 
-// MemoryMost is how much memory the process may take: the machine's, or less
-// where a container or a unit of systemd limits it.
+// MemoryMost is how much memory the process may take: all of the machine's, or less if a container
+// or a systemd unit limits it.
 func MemoryMost() int64 {
 	text, _ := os.ReadFile("/proc/self/cgroup")
 	return min(TotalMemory(), memoryLimit("/sys/fs/cgroup", string(text)))
 }
 
-// memoryLimit is the least limit of the control groups that a process is in;
-// math.MaxInt64: there is none. mounted is where they are, groups what the kernel
-// says of the process: a line "number:controllers:path" each. In a container the
-// path may be that outside, of which nothing is mounted: then what is there is
-// the container's.
+// memoryLimit is the lowest limit of the control groups that a process is in, or math.MaxInt64 if
+// there is none. mounted is the folder of the control groups. groups is the kernel's list for the
+// process, with lines "number:controllers:path". In a container the path may be the one outside,
+// which is not mounted; then the groups at the root are the container's.
 func memoryLimit(mounted, groups string) int64 {
 	least := int64(math.MaxInt64)
 	for line := range strings.Lines(groups) {
@@ -49,8 +48,8 @@ func memoryLimit(mounted, groups string) int64 {
 	return least
 }
 
-// limitIn reads a limit; that there is none is said by a word or by a number
-// beyond any memory.
+// limitIn reads a limit. A file says with a word, or with a number beyond any memory, that there is
+// none.
 func limitIn(file string) (int64, bool) {
 	text, err := os.ReadFile(file)
 	if err != nil {

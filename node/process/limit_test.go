@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// The limit of a container counts, whichever version of control groups the kernel
-// has, whether the process sees its path or the machine's.
+// The limit of a container counts with either version of control groups, whether the process sees
+// its own path or the machine's.
 func TestTheLeastLimitOfMemoryCounts(t *testing.T) {
 	const none = math.MaxInt64
 	for name, c := range map[string]struct {

@@ -8,17 +8,16 @@ import (
 	"time"
 )
 
-// The garbage collector's pace. Go's default lets the heap double between
-// collections: far too little room for a small heap, which would be collected
-// dozens of times a second under load, and wasteful for a large one. Here the
-// room is a fixed amount plus a part of what lives, and when the node is idle
-// the room is given back to the system.
+// The garbage collector's pace. Go's default lets the heap double between collections. That is far
+// too little room for a small heap, which would be collected dozens of times a second under load,
+// and wasteful for a large one. Here the room is a fixed amount plus a part of the live heap. When
+// the node is idle, the room is returned to the system.
 //
-// The fixed amount comes from ballast: memory that is asked for and never
-// touched. The system lends no page for it, the collector has nothing to look at
-// in it, but counts it as alive, so that a part of it is room as well. A
-// percentage that follows what lives would always be one collection late, and let
-// a heap that grows tenfold at once grow tenfold again before it is looked at.
+// The fixed amount comes from ballast: memory that is allocated and never touched. The system
+// provides no pages for it and the collector scans nothing in it, but counts it as live, so that a
+// part of it counts as room as well. A percentage that is adjusted to the live heap would always be
+// one collection late: a heap that suddenly grows tenfold could grow tenfold again before the next
+// adjustment.
 const (
 	gcRoomBytes   = 64 << 20
 	gcRoomPercent = 25
@@ -29,7 +28,7 @@ const (
 	gcWorthBytes  = 16 << 20
 )
 
-// What Numbers can be asked for, in the words of package runtime/metrics.
+// These names can be passed to Numbers. They are the names of package runtime/metrics.
 const (
 	Live     = "/gc/heap/live:bytes"
 	Allocs   = "/gc/heap/allocs:bytes"
@@ -41,12 +40,12 @@ const (
 	Cycles   = "/gc/cycles/total:gc-cycles"
 )
 
-// ballast is set by PaceMemory and stays.
+// ballast is set by PaceMemory and never freed.
 var ballast []byte
 
-// PaceMemory sets the collector's pace for the whole process; it is called at the
-// start, before there are other goroutines, and does nothing when called again. A
-// limit on the memory that somebody has set (GOMEMLIMIT) stays what it is.
+// PaceMemory sets the collector's pace for the whole process. It is called at the start, before
+// there are other goroutines, and does nothing when called again. A memory limit from the
+// environment (GOMEMLIMIT) is raised by the ballast, and so means the same.
 func PaceMemory() {
 	if ballast != nil {
 		return
@@ -59,7 +58,7 @@ func PaceMemory() {
 	go giveBackWhenIdle()
 }
 
-// giveBackWhenIdle gives memory back to the system when nothing happens.
+// giveBackWhenIdle returns memory to the system when the node is idle.
 func giveBackWhenIdle() {
 	var lastAllocs int64
 	idle, released := 0, false
@@ -80,8 +79,8 @@ func giveBackWhenIdle() {
 	}
 }
 
-// Numbers are what the Go runtime reports on itself without stopping
-// anything; the ballast counts as memory given back, which it was never lent.
+// Numbers returns values that the Go runtime reports on itself without stopping the world. The
+// ballast counts as returned memory, because the system never provided it.
 func Numbers(names ...string) []int64 {
 	samples := make([]metrics.Sample, len(names))
 	for i, name := range names {

@@ -1,6 +1,6 @@
 //go:build !race
 
-// The race detector would touch the shadow of the whole ballast.
+// The race detector would touch the shadow memory of the whole ballast.
 
 package process
 

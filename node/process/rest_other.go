@@ -4,5 +4,5 @@ package process
 
 import "runtime"
 
-// Rest leaves the processor to others in the middle of a long command.
+// Rest leaves the processor to other goroutines in the middle of a long command.
 func Rest() { runtime.Gosched() }

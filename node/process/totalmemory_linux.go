@@ -2,7 +2,7 @@ package process
 
 import "syscall"
 
-// TotalMemory is the machine's, in bytes; 0: nobody knows.
+// TotalMemory is the machine's memory in bytes, or 0 if unknown.
 func TotalMemory() int64 {
 	var info syscall.Sysinfo_t
 	if syscall.Sysinfo(&info) != nil {

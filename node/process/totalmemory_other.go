@@ -2,5 +2,5 @@
 
 package process
 
-// TotalMemory is the machine's, in bytes; 0: nobody knows.
+// TotalMemory is the machine's memory in bytes, or 0 if unknown.
 func TotalMemory() int64 { return 0 }

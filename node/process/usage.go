@@ -10,8 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ResidentBytes is the process's resident memory without the pages of files: the kernel takes those
-// of the logs and of the program away when something else needs the room.
+// ResidentBytes is the process's resident memory without the pages of files: the kernel reclaims
+// the pages of logs and of the program when something else needs the memory.
 func ResidentBytes() int64 {
 	data, err := os.ReadFile("/proc/self/statm")
 	if err != nil {
@@ -35,12 +35,13 @@ func CPUSeconds() (user, system float64) {
 	return time.Duration(u.Utime.Nano()).Seconds(), time.Duration(u.Stime.Nano()).Seconds()
 }
 
-// Disk tells how much room the disk of a folder has, in bytes; false: the system does not say.
+// Disk returns the free and total bytes of the disk of a folder. It returns false if the system
+// does not say.
 func Disk(dir string) (free, size int64, ok bool) {
 	var fs unix.Statfs_t
 	if unix.Statfs(dir, &fs) != nil {
 		return 0, 0, false
 	}
-	block := int64(fs.Bsize) // of another type on each system
+	block := int64(fs.Bsize) // its type depends on the system
 	return int64(fs.Bavail) * block, int64(fs.Blocks) * block, true
 }

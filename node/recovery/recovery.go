@@ -1,9 +1,11 @@
-// Package recovery makes the data folder of a stopped node go on without nodes that are lost for good.
+// Package recovery repairs the data folder of a stopped node so that it can go on without nodes
+// that are lost for good.
 //
-// It is for a cluster of which too few nodes are left to agree on anything. It reads the folder, says
-// what would be lost, and gives each group that is stuck to those of its members that remain. No node
-// runs meanwhile: clusterctl calls this, and package node does not. A recovery that was cut short is
-// noted in the folder, and the node does not start until it has been run again to its end.
+// It is for a cluster that has too few nodes left to agree on anything. It reads the folder,
+// reports what would be lost, and makes the remaining members of each stuck group its only members.
+// No node runs meanwhile: clusterctl calls this package, and package node does not. If a recovery
+// is interrupted, a mark in the folder keeps the node from starting until the recovery was repeated
+// and has finished.
 package recovery
 
 import (
@@ -31,20 +33,20 @@ import (
 	"lockstep/node/status"
 )
 
-// Recovery is one such folder, locked, and what is to be done with it. Each group of
-// which the lost nodes have the majority gets those that remain as its only
-// members; the meta group's state buries the lost. The cluster keeps its id.
+// Recovery is a locked folder and the plan for it. In each group in which the lost nodes have the
+// majority, the remaining nodes become the only members. The meta group's state then lists the lost
+// nodes as removed. The cluster keeps its id.
 type Recovery struct {
 	Cluster string `json:"cluster_id"`
 	Node    string `json:"node"`
-	// Lost are the nodes to be given up, Others those that remain beside this one:
-	// the same must be done to their folders.
+	// Lost are the nodes to be given up. Others are the nodes that remain beside this one; their
+	// folders must be recovered in the same way.
 	Lost   []Node  `json:"lost"`
 	Others []Node  `json:"others,omitempty"`
 	Groups []Group `json:"groups"`
 
 	folder *identity.Folder
-	// journal is the log that the node's shards share, nil: each has its own.
+	// journal is the log that the node's shards share. It is nil if each shard has its own.
 	journal *raftio.Journal
 	log     *slog.Logger
 	failed  atomic.Pointer[error]
@@ -62,24 +64,24 @@ type Node struct {
 type Group struct {
 	// Name is "meta" or the shard's number.
 	Name string `json:"name"`
-	// LastIndex and LastTerm are how far this node's replica has come.
+	// LastIndex and LastTerm are those of the last entry of this node's replica.
 	LastIndex uint64 `json:"last_index"`
 	LastTerm  uint64 `json:"last_term"`
-	// Voters and Lost count its voters, and those of them that are lost.
+	// Voters is the number of voters of the group, Lost how many of them are lost.
 	Voters int `json:"voters"`
 	Lost   int `json:"lost"`
-	// Stuck: without the lost it has no quorum.
+	// Stuck means that the group has no quorum without the lost nodes.
 	Stuck bool `json:"stuck"`
-	// LastWriteMs is the time of the last entry, in Unix time, once the group has
-	// been recovered; 0 for the meta group.
+	// LastWriteMs is the time of the last entry, in Unix time, once the group has been recovered.
+	// It is 0 for the meta group.
 	LastWriteMs int64 `json:"last_write_ms,omitempty"`
 
 	id      uint32
 	members []shard.Member
 }
 
-// Plan locks and reads a folder and says what recovering it without
-// some nodes, by name or id, would do. Close frees the folder.
+// Plan locks and reads a folder and reports what a recovery without some nodes, given by name or
+// id, would do. Close releases the folder.
 func Plan(dir string, lost []string, log *slog.Logger) (*Recovery, error) {
 	folder, err := identity.Open(dir)
 	if err != nil {
@@ -93,7 +95,7 @@ func Plan(dir string, lost []string, log *slog.Logger) (*Recovery, error) {
 	return r, nil
 }
 
-// Close frees the folder. What was made in it is its owner's then.
+// Close releases the folder, and gives new files in it to the folder's owner.
 func (r *Recovery) Close() error {
 	var err error
 	if r.journal != nil {
@@ -102,8 +104,8 @@ func (r *Recovery) Close() error {
 	return errors.Join(err, giveToOwner(r.folder.Dir()), r.folder.Close())
 }
 
-// giveToOwner gives all that is in a folder to the folder's owner, where root is at
-// work: what root has made there the node could not write.
+// giveToOwner gives all files in a folder to the folder's owner if the process runs as root.
+// Otherwise the node could not write to files that root has made there.
 func giveToOwner(dir string) error {
 	if os.Geteuid() != 0 {
 		return nil
@@ -139,7 +141,7 @@ func (r *Recovery) openJournal() (err error) {
 	return err
 }
 
-// fail notes that the disk is not well.
+// fail records an error of the disk.
 func (r *Recovery) fail(err error) { r.failed.CompareAndSwap(nil, &err) }
 
 func (r *Recovery) plan(lost []string) error {
@@ -170,7 +172,7 @@ func (r *Recovery) plan(lost []string) error {
 	return r.failure()
 }
 
-// sortNodes tells the lost from those that remain.
+// sortNodes splits the nodes into lost and remaining ones.
 func (r *Recovery) sortNodes(view *meta.View, lost []string) error {
 	own := r.folder.Identity()
 	var ids []meta.NodeID
@@ -179,7 +181,7 @@ func (r *Recovery) sortNodes(view *meta.View, lost []string) error {
 		if !ok {
 			n, ok = view.Node(meta.NodeID(name))
 		}
-		for _, id := range own.Lost { // A recovery that was cut short may have buried it.
+		for _, id := range own.Lost { // An interrupted recovery may already have marked it as removed.
 			if gone, known := view.Node(id); !ok && known && gone.Name == name {
 				n, ok = gone, true
 			}
@@ -210,8 +212,8 @@ func (r *Recovery) sortNodes(view *meta.View, lost []string) error {
 	return nil
 }
 
-// forgotten refuses a recovery that names fewer than it did when it began: a group that it
-// had not come to would have a quorum with one of those, and wait for it for ever.
+// forgotten refuses a recovery that names fewer nodes than the interrupted one. Otherwise a group
+// that was not recovered yet would count an unnamed node into its quorum, and wait for it for ever.
 func (r *Recovery) forgotten(found shard.GroupState) error {
 	own := r.folder.Identity()
 	for _, m := range found.Members {
@@ -223,7 +225,7 @@ func (r *Recovery) forgotten(found shard.GroupState) error {
 	return nil
 }
 
-// judge tells whether a group can go on by itself.
+// judge decides whether a group can go on by itself.
 func (r *Recovery) judge(id uint32, found shard.GroupState) Group {
 	g := Group{Name: member.GroupName(id), LastIndex: found.LastIndex, LastTerm: found.LastTerm, id: id}
 	for _, m := range found.Members {
@@ -238,11 +240,11 @@ func (r *Recovery) judge(id uint32, found shard.GroupState) Group {
 			g.members = append(g.members, m)
 		}
 	}
-	// A replica that nobody has filled yet knows of no voters, and has nothing to go on with.
+	// A replica that its leader has not filled yet knows no voters, and has no data to go on with.
 	g.Stuck = g.Voters > 0 && g.Voters-g.Lost < g.Voters/2+1
 	if g.Stuck && g.Voters == g.Lost {
-		// Only learners are left, as far as is known here. All of them vote from now on:
-		// were it this one alone, each that remains would lead by itself.
+		// Only learners are left, as far as this node knows. All of them become voters: if only
+		// this one did, each remaining node would lead a group of its own.
 		for i := range g.members {
 			g.members[i].Voter = true
 		}
@@ -250,7 +252,7 @@ func (r *Recovery) judge(id uint32, found shard.GroupState) Group {
 	return g
 }
 
-// Stuck are the groups that need it.
+// Stuck are the groups that need a recovery.
 func (r *Recovery) Stuck() []*Group {
 	var stuck []*Group
 	for i := range r.Groups {
@@ -261,12 +263,12 @@ func (r *Recovery) Stuck() []*Group {
 	return stuck
 }
 
-// Begun tells whether a recovery of the folder has begun before and not come to its end:
-// the node does not start until it has, though no group may be stuck any more.
+// Begun reports whether a recovery of the folder was started and has not finished. The node does
+// not start until it has, even if no group is stuck any more.
 func (r *Recovery) Begun() bool { return r.folder.Identity().Recovering }
 
-// Run recovers every group that is stuck. If it is cut short, the node refuses
-// to start until it has been run again.
+// Run recovers every stuck group. If it is interrupted, the node refuses to start until Run was
+// repeated and has finished.
 func (r *Recovery) Run() error {
 	lost := make([]meta.NodeID, len(r.Lost))
 	for i, n := range r.Lost {
@@ -286,7 +288,7 @@ func (r *Recovery) Run() error {
 	return r.folder.EndRecovery()
 }
 
-// failure is what became of the disk, nil if it is well.
+// failure is the first error of the disk, or nil.
 func (r *Recovery) failure() error {
 	if err := r.failed.Load(); err != nil {
 		return *err
@@ -308,15 +310,15 @@ func (r *Recovery) recover(g *Group, lost []meta.NodeID) error {
 	return err
 }
 
-// machine is an empty machine of a shard, to which its log means what it meant to the
-// replicas.
+// machine is an empty machine of a shard. It has the configuration that the replicas had, so that
+// the log has the same effect.
 func (r *Recovery) machine(group uint32) *fsm.Machine {
 	cfg := member.MachineConfig(r.folder.Identity().Creation, group)
 	cfg.Sched = sched.Config{Permits: recoverPermits, NowNs: func() int64 { return time.Now().UnixNano() }}
 	return fsm.New(cfg)
 }
 
-// recoverPermits is how many commands run at once while a log is read again.
+// recoverPermits is how many commands run in parallel while a log is replayed.
 const recoverPermits = 8
 
 func (r *Recovery) groupConfig(group uint32) shard.GroupConfig {
@@ -333,7 +335,7 @@ func (r *Recovery) groupConfig(group uint32) shard.GroupConfig {
 	}
 }
 
-// Warnings say in words what will be lost, and what must be seen to.
+// Warnings are texts on what will be lost, and what the operator must check.
 func (r *Recovery) Warnings() []string {
 	var said []string
 	for _, g := range r.Stuck() {

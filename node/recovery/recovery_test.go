@@ -16,8 +16,8 @@ import (
 	"lockstep/fsm"
 )
 
-// votersAfter are who votes in a group after the recovery of a node's folder that
-// names these members.
+// votersAfter returns the voters of a group after the recovery of a node's folder in which the
+// group has these members.
 func votersAfter(own string, lost []string, members []shard.Member) (voters []string) {
 	r := Recovery{Node: own}
 	for _, id := range lost {
@@ -32,9 +32,9 @@ func votersAfter(own string, lost []string, members []shard.Member) (voters []st
 	return voters
 }
 
-// Where the lost nodes had all the votes, those that remain vote together: if each
-// counted on itself alone, each would lead, and what one acknowledged the other would
-// not know. So it is with one that remains and has not heard yet that another votes.
+// If all voters are lost, the remaining nodes become voters together. If each became the only
+// voter, each would lead, and would not know what the other acknowledged. The same holds for a
+// remaining node that does not know yet that another one votes.
 func TestThoseThatRemainDoNotLeadEachForItself(t *testing.T) {
 	member := func(id string, voter bool) shard.Member { return shard.Member{ID: raft.ServerID(id), Voter: voter} }
 	five := []string{"n1", "n2", "n3", "n4", "n5"}
@@ -57,7 +57,7 @@ func TestThoseThatRemainDoNotLeadEachForItself(t *testing.T) {
 		for own, members := range c.folds {
 			all = append(all, votersAfter(own, c.lost, members))
 		}
-		// Any majority of the one must meet any of the other.
+		// Any majority of the one must share a node with any majority of the other.
 		both := 0
 		for _, id := range all[0] {
 			if slices.Contains(all[1], id) {
@@ -71,8 +71,8 @@ func TestThoseThatRemainDoNotLeadEachForItself(t *testing.T) {
 	}
 }
 
-// What a script may not reach in a cluster of several shards it does not reach when the
-// log is read again in a recovery either: its caller was told so.
+// A script in a cluster of several shards gets an error for a key of another shard. When a recovery
+// replays the log, the script must get the same error, because its caller has seen it.
 func TestARecoveryReadsTheLogAsTheReplicasDid(t *testing.T) {
 	folder, err := identity.Open(t.TempDir())
 	if err != nil {
@@ -111,9 +111,8 @@ func TestARecoveryReadsTheLogAsTheReplicasDid(t *testing.T) {
 	}
 }
 
-// A replica that had just come when the others were lost has nothing, and knows of nobody
-// who could vote. It cannot be recovered, and must not keep the folder's other groups from
-// that.
+// A replica that was new when the others were lost has no data, and knows no voters. It cannot be
+// recovered, and must not prevent the recovery of the folder's other groups.
 func TestAReplicaThatNobodyHasFilledIsNotStuck(t *testing.T) {
 	r := Recovery{Node: "n4", Lost: []Node{{ID: "n1"}}}
 	if g := r.judge(0, shard.GroupState{}); g.Stuck {
@@ -121,8 +120,8 @@ func TestAReplicaThatNobodyHasFilledIsNotStuck(t *testing.T) {
 	}
 }
 
-// A recovery that was cut short is brought to its end with all who were given up then: a
-// group that it had not come to must not be left with one of them for its quorum.
+// An interrupted recovery must be repeated with all nodes that were given up then. Otherwise a
+// group that was not recovered yet would need one of them for its quorum.
 func TestARecoveryThatHasBegunForgetsNobody(t *testing.T) {
 	folder, err := identity.Open(t.TempDir())
 	if err != nil {

@@ -9,25 +9,25 @@ import (
 	"lockstep/proto/pubsub"
 )
 
-// Events publishes keyspace events to the clients of this node that listen for
-// them. Every node does so for itself, with what it hears from its own replica
-// of a shard or over a feed from another's (Feeds), so events reach each listener
-// once, wherever the command came from; loading a snapshot gives none.
+// Events publishes keyspace events to the subscribers on this node. Every node does this for
+// itself, with the events of its own replica of a shard or of a feed from another node's replica
+// (Feeds). So events reach each subscriber once, wherever the command came from. Loading a snapshot
+// causes no events.
 type Events struct {
 	hub *pubsub.Hub
-	// chosen is the config.EventClasses that are published, wanted their
-	// command.EventClass; 0: none.
+	// chosen is the config.EventClasses that are published. wanted is the same as a
+	// command.EventClass, 0 if no event is published.
 	chosen, wanted atomic.Uint32
 }
 
-// What the names of the channels begin with.
+// The beginnings of the names of the channels.
 const (
 	keyspaceChannel = "__keyspace@"
 	keyeventChannel = "__keyevent@"
 )
 
-// NewEvents publishes on hub what the setting notify-keyspace-events chooses. kick is called when there may be
-// something else to hear.
+// NewEvents publishes on hub the events that the setting notify-keyspace-events chooses. It calls
+// kick when the wanted events may have changed.
 func NewEvents(hub *pubsub.Hub, cfg *config.Config, kick func()) *Events {
 	e := &Events{hub: hub}
 	e.hub.Watch(kick, keyspaceChannel, keyeventChannel)
@@ -54,7 +54,7 @@ func (e *Events) choose(chosen config.EventClasses) {
 	e.wanted.Store(uint32(wanted))
 }
 
-// listened are the classes of events that somebody on this node listens for.
+// listened are the classes of events for which this node has subscribers.
 func (e *Events) listened() command.EventClass {
 	if !e.hub.Watched() {
 		return 0
@@ -62,10 +62,10 @@ func (e *Events) listened() command.EventClass {
 	return command.EventClass(e.wanted.Load())
 }
 
-// Wants tells whether Event has use for an event of one of the classes now.
+// Wants reports whether Event would publish an event of one of the classes now.
 func (e *Events) Wants(classes command.EventClass) bool { return e.listened()&classes != 0 }
 
-// letters are the classes as notify-keyspace-events chooses them.
+// letters maps the classes to those of notify-keyspace-events.
 var letters = map[command.EventClass]config.EventClasses{
 	command.EventGeneric: config.EventGeneric, command.EventString: config.EventString, command.EventList: config.EventList,
 	command.EventSet: config.EventSet, command.EventHash: config.EventHash, command.EventSortedSet: config.EventZset,
@@ -73,7 +73,7 @@ var letters = map[command.EventClass]config.EventClasses{
 	command.EventMiss: config.EventKeyMiss, command.EventNew: config.EventNew,
 }
 
-// Event publishes an event, if somebody listens.
+// Event publishes an event if there is a subscriber.
 func (e *Events) Event(class command.EventClass, event string, db int, key []byte) {
 	if !e.Wants(class) {
 		return

@@ -17,7 +17,7 @@ func (i *inbox) Push(m *pubsub.Message) bool {
 
 func (*inbox) Kick() {}
 
-// Events are wanted when a class and a channel are chosen and somebody listens.
+// Events are wanted if a class and a channel are chosen and there is a subscriber.
 func TestWantedEvents(t *testing.T) {
 	e := &Events{hub: pubsub.New()}
 	e.hub.Watch(func() {}, keyspaceChannel, keyeventChannel)

@@ -15,7 +15,7 @@ import (
 	"lockstep/proto/tracking"
 )
 
-// Facts are what the feeds need of their node.
+// Facts are what the feeds need from their node.
 type Facts struct {
 	Member   *member.Member
 	Tracking *tracking.Table
@@ -25,23 +25,23 @@ type Facts struct {
 	Ctx context.Context
 }
 
-// Feeds let this node's clients hear of changes in every shard: from its own
-// replica, or over a feed from another node's (package feed). They also tell
-// other nodes what this one's replicas run.
+// Feeds report changes in every shard to this node's clients: from this node's replica, or over a
+// feed from another node's replica (package feed). They also report to other nodes what the
+// replicas of this node execute.
 type Feeds struct {
 	Facts
-	// Source tells other nodes what this node's replicas run, Intake hears theirs.
+	// Source reports to other nodes what this node's replicas execute. Intake receives their
+	// reports.
 	Source *feed.Source
 	Intake *feed.Intake
-	// shards are what replicas tell, and whom.
+	// shards are the receivers of the replicas' reports, by shard.
 	shards []teller
 }
 
-// awaitFeeds is how long a client that has asked to be told of changes waits while a
-// shard is out of reach.
+// awaitFeeds is how long a client that has asked for changes waits while a shard cannot be reached.
 const awaitFeeds = time.Second
 
-// NewFeeds begins to tell and to hear, once Intake runs.
+// NewFeeds returns feeds that work once Intake runs.
 func NewFeeds(f Facts) *Feeds {
 	m := f.Member
 	fs := &Feeds{Facts: f, shards: make([]teller, m.ShardCount())}
@@ -70,20 +70,19 @@ func NewFeeds(f Facts) *Feeds {
 	return fs
 }
 
-// Teller is what a replica of this node reports on its txns.
+// Teller receives the reports of a replica of this node on its txns.
 type Teller interface {
 	fsm.Tracker
 	command.Observer
 }
 
-// Teller is that for the replica of a shard.
+// Teller returns the receiver for the replica of a shard.
 func (f *Feeds) Teller(shard int) Teller { return &f.shards[shard] }
 
 // Serve answers another node's intake, once this node's replicas are open.
 func (f *Feeds) Serve(payload []byte, reply func([]byte)) { f.Source.Serve(payload, reply) }
 
-// own tells whether this node's replica of a shard is in the group and has
-// caught up.
+// own reports whether this node's replica of a shard is in the group and has caught up.
 func (f *Feeds) own(i int) bool {
 	s := f.Member.Replica(i)
 	if s == nil || !s.Votes() {
@@ -111,7 +110,7 @@ func (f *Feeds) executed(i int) uint64 {
 	return 0
 }
 
-// leader is the address of a shard's leader, if that is another node and this node reaches it.
+// leader is the address of a shard's leader, or "" if that is this node or cannot be reached.
 func (f *Feeds) leader(i int) string {
 	if l := f.Member.Router.Leader(i); !l.Self && l.Addr != f.Member.Router.CutOff(i) {
 		return l.Addr
@@ -164,14 +163,13 @@ func (f *Feeds) AwaitEvents() {
 	f.Intake.AwaitEvents(ctx)
 }
 
-// teller is whom this node's replica of a shard tells what its txns do: this
-// node's clients, and other nodes. It implements fsm.Tracker and
-// command.Observer.
+// teller passes the reports of this node's replica of a shard on to this node's clients and to
+// other nodes. It implements fsm.Tracker and command.Observer.
 type teller struct {
 	events *Events
 	table  fsm.Tracker
 	outlet *feed.Outlet
-	// quiet: a feed gives this node's clients the keyspace events.
+	// quiet means that a feed brings the keyspace events to this node's clients instead.
 	quiet atomic.Bool
 }
 

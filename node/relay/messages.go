@@ -13,27 +13,26 @@ import (
 	"lockstep/proto/pubsub"
 )
 
-// KindPublish carries a published message between nodes: kind u8, length of the
-// channel uv, channel, payload. Answer: number of receivers, uv.
+// KindPublish carries a published message between nodes: kind u8, length of the channel uv,
+// channel, payload. The answer is the number of receivers, uv.
 const KindPublish uint8 = 33
 
-// receiversWait is how long PUBLISH waits for other nodes to count their
-// receivers. Only the count depends on it, not whether they get the message.
+// receiversWait is how long PUBLISH waits for other nodes to count their receivers. Only the count
+// depends on it, not the delivery of the message.
 const receiversWait = time.Second
 
-// Messages brings published messages to the subscribers of all nodes. The
-// connection to a peer keeps order, so messages of one publisher arrive in the
-// order they were published. A node that cannot be reached misses them, as a
-// client that is not connected does.
+// Messages brings published messages to the subscribers of all nodes. The connection to a peer
+// keeps the order, so messages of one publisher arrive in the order in which they were published. A
+// node that cannot be reached loses them, like a client that is not connected.
 type Messages struct {
 	Member *member.Member
 	hub    *pubsub.Hub
-	// silent holds the peers, by address, that did not answer last time: they
-	// are sent messages, and not waited for.
+	// silent holds the addresses of peers that did not answer last time. They are still sent
+	// messages, but PUBLISH does not wait for them.
 	silent sync.Map
 	// dropped counts messages that did not reach a peer.
 	dropped atomic.Uint64
-	// others are the other nodes of a view, kept until there is another view.
+	// others are the other nodes of a view, kept until the view changes.
 	others atomic.Pointer[otherNodes]
 }
 
@@ -42,7 +41,7 @@ type otherNodes struct {
 	addrs []string
 }
 
-// othersOf are the addresses of the nodes of a view but self.
+// othersOf are the addresses of all nodes of a view except self.
 func (m *Messages) othersOf(view *meta.View, self meta.NodeID) []string {
 	if kept := m.others.Load(); kept != nil && kept.view == view {
 		return kept.addrs
@@ -63,7 +62,7 @@ func (m *Messages) othersOf(view *meta.View, self meta.NodeID) []string {
 	return o.addrs
 }
 
-// NewMessages relays to the other nodes of a cluster; nobody has subscribed yet.
+// NewMessages returns a relay to the other nodes of a cluster, without any subscriber.
 func NewMessages(m *member.Member) *Messages { return &Messages{Member: m, hub: pubsub.New()} }
 
 // Dropped counts the messages that did not reach another node.
@@ -115,8 +114,7 @@ func (m *Messages) send(addr string, b []byte, count *receiverCount) {
 	})
 }
 
-// Serve hands out a message from another node. What is no message reaches nobody. It
-// does not block.
+// Serve delivers a message from another node. A malformed message is dropped. Serve does not block.
 func (m *Messages) Serve(payload []byte, reply func([]byte)) {
 	n := 0
 	if kind, channel, message, ok := readMessage(payload); ok {
@@ -125,7 +123,7 @@ func (m *Messages) Serve(payload []byte, reply func([]byte)) {
 	reply(binary.AppendUvarint(nil, uint64(n)))
 }
 
-// readMessage takes a KindPublish request apart; false: it is no message.
+// readMessage parses a KindPublish request. It returns false if the request is malformed.
 func readMessage(payload []byte) (kind pubsub.Kind, channel, message []byte, ok bool) {
 	if len(payload) < 2 || !pubsub.Kind(payload[0]).Publishable() {
 		return 0, nil, nil, false
@@ -141,7 +139,7 @@ func readMessage(payload []byte) (kind pubsub.Kind, channel, message []byte, ok 
 
 // receiverCount adds up the receivers of one message.
 type receiverCount struct {
-	// begun is when the message was sent: those of a pipeline are waited for together.
+	// begun is when the message was sent. The messages of a pipeline share one waiting time.
 	begun     time.Time
 	sum, open atomic.Int64
 	done      chan struct{}

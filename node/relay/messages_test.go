@@ -8,7 +8,7 @@ import (
 	"lockstep/cluster/meta"
 )
 
-// Of a node that did not answer nothing is remembered once it is not in the view.
+// A node that did not answer is forgotten once it is no longer in the view.
 func TestSilentNodesAreForgottenWithTheirView(t *testing.T) {
 	m := &Messages{}
 	for _, addr := range []string{"host-b:1", "host-c:1"} {
@@ -25,7 +25,7 @@ func TestSilentNodesAreForgottenWithTheirView(t *testing.T) {
 	}
 }
 
-// The list of other nodes is made once for each view, and is right for each.
+// The list of other nodes is made once for each view, and is correct for each.
 func TestOtherNodesAreListedOncePerView(t *testing.T) {
 	m := &Messages{}
 	one := &meta.View{Nodes: []meta.Node{{ID: "a", PeerAddr: "host-a:1"}, {ID: "b", PeerAddr: "host-b:1"}, {ID: "c", PeerAddr: "host-c:1", State: meta.Leaving}}}
@@ -40,7 +40,7 @@ func TestOtherNodesAreListedOncePerView(t *testing.T) {
 	}
 }
 
-// The messages of a pipeline are waited for together, however many there are.
+// PUBLISH waits for all messages of a pipeline together, however many there are.
 func TestAPipelineOfMessagesWaitsOnceForASilentNode(t *testing.T) {
 	begun, messages := time.Now(), 60
 	for range messages {
@@ -56,9 +56,8 @@ func TestAPipelineOfMessagesWaitsOnceForASilentNode(t *testing.T) {
 	}
 }
 
-// TestAMessageOfNoKindReachesNobody: the first byte of a message from another node may be
-// any; beyond the kinds there are it once named a counter out of range, and ended the
-// process.
+// TestAMessageOfNoKindReachesNobody: the first byte of a message from another node may be any byte.
+// A byte beyond the known kinds once caused an index out of range, which ended the process.
 func TestAMessageOfNoKindReachesNobody(t *testing.T) {
 	m := NewMessages(nil)
 	for kind := range 256 {

@@ -7,27 +7,26 @@ import (
 	"lockstep/node/member"
 )
 
-// KindNotices carries what scripts did here to the node whose client they ran for:
-// notices of package client, each behind its length uv. The answer is empty.
+// KindNotices brings reports on scripts of this node to the node for whose client they ran: notices
+// of package client, each after its length uv. The answer is empty.
 const KindNotices uint8 = 37
 
-// noticesBytesMax bounds the notices that wait for one node. What finds no room is
-// left out: a script does not wait for a client that watches it.
+// noticesBytesMax bounds the notices that wait for one node. Further notices are dropped: a script
+// does not wait for a client that watches it.
 const noticesBytesMax = 1 << 20
 
-// Notices brings notices to other nodes, to each in order. While some are on their
-// way to a node, further ones gather and become the next message.
+// Notices sends notices to other nodes, to each in order. While a message is on its way to a node,
+// further notices gather and become the next message.
 type Notices struct {
 	Member *member.Member
-	// Hear takes a notice of another node.
+	// Hear receives a notice of another node.
 	Hear func(notice []byte)
 	mu   sync.Mutex // guards waiting
-	// waiting holds, by incarnation, what is to go to the nodes to which something is
-	// on its way.
+	// waiting holds, by incarnation, the notices for the nodes to which a message is on its way.
 	waiting map[uint64][]byte
 }
 
-// NewNotices has those of other nodes heard.
+// NewNotices returns Notices that pass those of other nodes to hear.
 func NewNotices(m *member.Member, hear func(notice []byte)) *Notices {
 	return &Notices{Member: m, Hear: hear, waiting: map[uint64][]byte{}}
 }
@@ -77,14 +76,14 @@ func (s *Notices) send(incarnation uint64, batch []byte) {
 	})
 }
 
-// forget drops what waits for a node that cannot be reached.
+// forget drops the notices for a node that cannot be reached.
 func (s *Notices) forget(incarnation uint64) {
 	s.mu.Lock()
 	delete(s.waiting, incarnation)
 	s.mu.Unlock()
 }
 
-// Serve takes another node's notices. It does not block.
+// Serve receives another node's notices. It does not block.
 func (s *Notices) Serve(payload []byte) {
 	for len(payload) > 0 {
 		n, width := binary.Uvarint(payload)

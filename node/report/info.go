@@ -1,9 +1,9 @@
-// Package report reports on one node in numbers: INFO for clients, a page of metrics for Prometheus, and both
-// for a bundle of support.
+// Package report reports numbers on one node: INFO for clients, a page of metrics for Prometheus,
+// and both for a support bundle.
 //
-// It only reads: each number is where it is counted, in the parts of the node that Facts names, and a report
-// waits for no command and, but for the key counts of INFO keyspace, for no other node. The tables of metrics
-// are also what docs/monitoring.md is made from (make docs).
+// It only reads: each number is counted in one of the node's parts, which Facts lists. A report
+// waits for no command, and for no other node except in INFO keyspace, which counts keys.
+// docs/monitoring.md is made from the tables of metrics (make docs).
 package report
 
 import (
@@ -37,7 +37,7 @@ import (
 	"lockstep/proto/tracking"
 )
 
-// Facts are what reports read.
+// Facts are the parts of the node that reports read.
 type Facts struct {
 	*member.Member
 	Survey   *survey.Survey
@@ -51,11 +51,11 @@ type Facts struct {
 	Memory   *shard.Memory
 	Saves    Saves
 	Clock    survey.Clock
-	// TLS has the certificates, nil: no port speaks TLS.
+	// TLS holds the certificates. It is nil if no port speaks TLS.
 	TLS *secure.Keeper
-	// Panics are those of code that served a connection, by port.
+	// Panics counts the panics of code that served a connection, by port.
 	Panics Panics
-	// IsReady says why the node is not ready, nil: it is.
+	// IsReady returns why the node is not ready, or nil if it is.
 	IsReady func() error
 	// SupervisedBy is INFO's word for the program that supervises the process.
 	SupervisedBy func() string
@@ -65,37 +65,39 @@ type Facts struct {
 	Ctx context.Context
 }
 
-// Panics are those of code that served a connection, by port.
+// Panics counts the panics of code that served a connection, by port.
 type Panics struct{ Peers, Clients, Admin *caught.Panics }
 
 // Saves reports on SAVE and BGSAVE.
 type Saves interface {
 	Look() ops.Saved
-	// LoggedTxns is the number of txns that this node's replicas took from their logs since it began.
+	// LoggedTxns is the number of txns that this node's replicas have taken from their logs since
+	// the node started.
 	LoggedTxns() uint64
-	// LastSnapshotUnix is when one last succeeded, in Unix time.
+	// LastSnapshotUnix is when SAVE or BGSAVE last succeeded, in Unix time.
 	LastSnapshotUnix() int64
 }
 
-// Report reports on a node.
+// Report produces INFO and the metrics of a node.
 type Report struct {
 	Facts
-	// peakBytes is the most that the data took, looked at once a second.
+	// peakBytes is the highest memory use of the data, measured once a second.
 	peakBytes atomic.Int64
-	// scrapes bounds the pages of metrics under way.
+	// scrapes bounds the number of pages of metrics that are made in parallel.
 	scrapes scrapes
 }
 
-// New reports what these facts say.
+// New returns a Report that reads these facts.
 func New(f Facts) *Report { return &Report{Facts: f, scrapes: newScrapes()} }
 
 // infoSection is one section of INFO.
 type infoSection struct {
 	name string
-	// rows are what it shows; a section whose lines all depend on what there is has write instead.
+	// rows are the section's lines. A section whose lines all depend on the state has write
+	// instead.
 	rows  []row
 	write func(*Report, *infoText)
-	// extra sections are shown only when asked for, or with "all".
+	// extra means that the section is shown only when asked for, or with "all".
 	extra bool
 }
 
@@ -109,7 +111,7 @@ var infoSections = []infoSection{
 	{name: "locks", write: infoLocks, extra: true}, {name: "keyspace", write: infoKeyspace},
 }
 
-// infoText builds INFO's text: lines end with CRLF.
+// infoText builds INFO's text. Its lines end with CRLF.
 type infoText struct{ b strings.Builder }
 
 func (t *infoText) section(name string) {
@@ -178,12 +180,12 @@ func (r *Report) usedBytes() int64 {
 	return r.Memory.UsedBytes()
 }
 
-// percent prints a part of a whole as Redis does.
+// percent prints a fraction as a percentage, as Redis does.
 func percent(part, whole int64) string {
 	return fmt.Sprintf("%.2f%%", 100*admin.Ratio(part, whole))
 }
 
-// keyspaceSums adds up what this node's replicas count.
+// keyspaceSums are the sums of the counters of this node's replicas.
 type keyspaceSums struct{ hits, misses, expired, evicted int64 }
 
 func (l *look) keys() (sums keyspaceSums) {
@@ -195,7 +197,7 @@ func (l *look) keys() (sums keyspaceSums) {
 	return sums
 }
 
-// infoSlave is what a node that shows itself as a slave shows of its master.
+// infoSlave shows the master of a node that shows itself as a slave.
 func infoSlave(l *look, t *infoText) {
 	if l.View.Role() != "slave" {
 		return
@@ -213,7 +215,7 @@ func infoSlave(l *look, t *infoText) {
 	t.add("replica_announced", 1)
 }
 
-// infoSlaves are the other nodes.
+// infoSlaves shows the other nodes.
 func infoSlaves(l *look, t *infoText) {
 	for i, r := range l.View.Replicas() {
 		t.add("slave"+strconv.Itoa(i), fmt.Sprintf("ip=%s,port=%s,state=online,offset=%s,lag=0", r[0], r[1], r[2]))
@@ -240,8 +242,7 @@ func infoErrorStats(r *Report, t *infoText) {
 	}
 }
 
-// infoLatencyStats shows the percentiles that latency-tracking-info-percentiles
-// asks for.
+// infoLatencyStats shows the percentiles of the setting latency-tracking-info-percentiles.
 func infoLatencyStats(r *Report, t *infoText) {
 	wanted := r.Config.Current().LatencyPercentiles
 	all := r.Stats.PerLatency()
@@ -256,7 +257,7 @@ func infoLatencyStats(r *Report, t *infoText) {
 	}
 }
 
-// infoRaft reports on this node's first replica, and then of each shard in a line.
+// infoRaft shows details of this node's first replica, and then a line for each shard.
 func infoRaft(r *Report, t *infoText) {
 	for at, s := range r.Shards() {
 		i := int(s.ID())
@@ -304,12 +305,12 @@ func infoLocks(r *Report, t *infoText) {
 	}
 }
 
-// countsWait bounds how long INFO waits for shards of which this node has no
-// replica. What does not come is left out.
+// countsWait bounds how long INFO waits for shards of which this node has no replica. Shards
+// without an answer by then are left out.
 const countsWait = time.Second
 
-// keyCounts counts the keys of all shards: this node's replicas' at once, the
-// others' by asking.
+// keyCounts counts the keys of all shards. It reads this node's replicas directly, and asks other
+// nodes for the other shards.
 func (r *Report) keyCounts() (sums [engine.Databases]keycmd.KeyCounts) {
 	var calls []*cluster.Call
 	for i := range r.ShardCount() {
@@ -356,7 +357,7 @@ func (r *Report) Mode() string {
 	return "standalone"
 }
 
-// infoTLS reports on the ports that speak TLS, and of when certificates expire.
+// infoTLS shows the ports that speak TLS, and when certificates expire.
 func infoTLS(r *Report, t *infoText) {
 	s := r.Config.Current()
 	yesNo := map[bool]string{true: "yes", false: "no"}

@@ -14,7 +14,7 @@ import (
 	"lockstep/proto/pubsub"
 )
 
-// serverRows report on the process, and identify the node.
+// serverRows describe the process, and identify the node.
 var serverRows = []row{
 	show("redis_version", func(*look) any { return process.RedisVersion }),
 	always("server_name", "lockstep"),
@@ -46,7 +46,7 @@ var serverRows = []row{
 	show("cluster_id", func(l *look) any { return l.Self.ClusterID }),
 }
 
-// clientRows report on connections.
+// clientRows describe the connections.
 var clientRows = []row{
 	show("connected_clients", func(l *look) any { return l.Registry.Len() }).gauge("redis_connected_clients", "Connected clients."),
 	show("cluster_connections", func(l *look) any { return len(l.Machine.View().Live()) - 1 }),
@@ -63,7 +63,7 @@ var clientRows = []row{
 	show("clients_in_timeout_table", func(l *look) any { return l.Stats.BlockedFor.Load() }),
 }
 
-// memoryRows report on memory: that of the data, that of the process, and limits.
+// memoryRows describe memory: that of the data, that of the process, and limits.
 var memoryRows = []row{
 	show("used_memory", func(l *look) any { return l.mem().UsedBytes }).gauge("redis_memory_used_bytes",
 		"Memory of keys and values, scripts and functions: what maxmemory limits."),
@@ -124,7 +124,8 @@ var memoryRows = []row{
 	always("lazyfreed_objects", 0),
 }
 
-// persistenceRows report on snapshots and of the log. What only Redis has, tools expect all the same.
+// persistenceRows describe snapshots and the log. They include fields that only Redis needs,
+// because tools expect them.
 var persistenceRows = []row{
 	always("loading", 0).gauge("redis_loading_dump_file",
 		"Always 0: a node that is scraped has loaded its data."),
@@ -283,7 +284,7 @@ var replicationRows = []row{
 	always("repl_backlog_histlen", 0),
 }
 
-// cpuRows report on processor time.
+// cpuRows describe processor time.
 var cpuRows = []row{
 	show("used_cpu_sys", func(*look) any { return systemSeconds() }).as("%.6f").counter("redis_cpu_sys_seconds_total",
 		"CPU time in the kernel."),

@@ -14,16 +14,16 @@ import (
 	"lockstep/proto/admin"
 )
 
-// peakEvery is how often the memory of the data is looked at for its peak.
+// peakEvery is the pause between two measurements of the data's memory.
 const peakEvery = time.Second
 
-// WatchPeak looks once a second at how much memory the data takes, until the node stops.
+// WatchPeak measures the memory of the data once a second, until the node stops.
 func (r *Report) WatchPeak() {
 	t := time.NewTicker(peakEvery)
 	defer t.Stop()
 	for {
 		r.notePeak(r.usedBytes())
-		r.keptBytes() // is told of as it was when somebody last asked
+		r.keptBytes() // starts a measurement, whose result the next call returns
 		select {
 		case <-t.C:
 		case <-r.Ctx.Done():
@@ -45,7 +45,7 @@ func (r *Report) notePeak(used int64) int64 {
 	}
 }
 
-// keptBytes is what the shards keep to answer repeated questions of other nodes.
+// keptBytes is the memory of the shards' duplicate tables. Each call returns the measurement of the call before.
 func (r *Report) keptBytes() (sum int64) {
 	for _, s := range r.Shards() {
 		sum += s.Machine().KeptBytes()
@@ -53,9 +53,8 @@ func (r *Report) keptBytes() (sum int64) {
 	return sum
 }
 
-// MemoryFacts implements admin.Memory. Used is what maxmemory limits:
-// keys and values, scripts and functions; the allocator is Go's, with all that the
-// process holds.
+// MemoryFacts implements admin.Memory. UsedBytes is what maxmemory limits: keys and values, scripts
+// and functions. The allocator's numbers are those of the Go runtime, for the whole process.
 func (r *Report) MemoryFacts() admin.MemoryFacts {
 	used := r.usedBytes()
 	heap := process.Numbers(process.InUse, process.Unused, process.HeapFree)
@@ -88,7 +87,7 @@ func (r *Report) MemoryFacts() admin.MemoryFacts {
 // FreeMemory implements admin.Memory.
 func (r *Report) FreeMemory() { debug.FreeOSMemory() }
 
-// MallocStats implements admin.Memory: what the Go runtime counts.
+// MallocStats implements admin.Memory with the counters of the Go runtime.
 func (r *Report) MallocStats() string {
 	var names []string
 	for _, d := range metrics.All() {
@@ -106,8 +105,7 @@ func (r *Report) MallocStats() string {
 	return b.String()
 }
 
-// infoPrograms reports on scripts and functions. What interpreters take is the
-// process's memory.
+// infoPrograms shows scripts and functions. The memory of interpreters counts as the process's.
 func infoPrograms(l *look, t *infoText) {
 	f := l.mem()
 	scripts := 0
@@ -135,7 +133,7 @@ func infoPrograms(l *look, t *infoText) {
 	t.add("used_memory_scripts_human", human(f.ScriptBytes+f.FunctionBytes))
 }
 
-// executable is the file of the program, "": the system does not say.
+// executable is the path of the program, or "" if the system does not say.
 func executable() string {
 	path, _ := os.Executable()
 	return path
@@ -145,7 +143,7 @@ func systemSeconds() float64 { _, system := process.CPUSeconds(); return system 
 
 func userSeconds() float64 { user, _ := process.CPUSeconds(); return user }
 
-// ResetStats sets the counters back that the shards keep, and the peak of memory.
+// ResetStats resets the counters of the shards, and the peak of memory.
 func (r *Report) ResetStats() {
 	for _, s := range r.Shards() {
 		st := &s.Machine().Keyspace().Stats

@@ -41,7 +41,7 @@ func metricsList() string {
 	return b.String()
 }
 
-// Names follow Prometheus's rules, each is declared once, and each has its help.
+// Names follow Prometheus's rules, are declared only once, and have a help text.
 func TestMetricsAreWellNamed(t *testing.T) {
 	name := regexp.MustCompile(`^(lockstep|redis|process|go)_[a-z0-9_]+$`)
 	seen := map[string]bool{}
@@ -68,7 +68,7 @@ func TestMetricsAreWellNamed(t *testing.T) {
 	}
 }
 
-// TestRowsAreFields: a row is a field of INFO, which no other row has, or a block of them.
+// TestRowsAreFields: a row is either a field of INFO that no other row has, or a block of fields.
 func TestRowsAreFields(t *testing.T) {
 	seen := map[string]bool{}
 	for _, s := range infoSections {

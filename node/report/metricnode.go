@@ -19,7 +19,7 @@ import (
 	"lockstep/node/survey"
 )
 
-// nodeMetrics tell of the node as a whole.
+// nodeMetrics describe the node as a whole.
 var nodeMetrics = []metric{
 	{metrics.Desc{Name: "lockstep_build_info", Kind: metrics.Gauge, Labels: []string{"version", "go_version"}, Help: "Always 1; the labels are the version of the program."}, "the program",
 		func(_ *look, p *metrics.Page) { p.Add(1, process.Version, runtime.Version()) }},
@@ -59,10 +59,10 @@ func readCertificates(l *look, p *metrics.Page) {
 	}
 }
 
-// executionMetrics tell what shards do with entries.
+// executionMetrics describe how shards execute entries.
 var executionMetrics = []metric{
 	{metrics.Desc{Name: "lockstep_apply_queue_entries", Kind: metrics.Gauge, Labels: ofGroup, Help: "Entries whose transactions have their tickets but have not all run."}, "the state machine", perShard(func(g *groupLook) uint64 {
-		// Executed first: it never passes the other.
+		// Executed is read first, because it is never greater than Queued.
 		executed := g.shard.Machine().Executed()
 		return g.shard.Machine().Queued() - executed
 	})},
@@ -125,7 +125,7 @@ type hotSlot struct {
 	heat  sched.SlotHeat
 }
 
-// hottest are the lock slots of this node that were waited for most.
+// hottest are the lock slots of this node with the most waits.
 func (l *look) hottest() []hotSlot {
 	var all []hotSlot
 	for i := range l.groups {
@@ -139,7 +139,7 @@ func (l *look) hottest() []hotSlot {
 	return all[:min(len(all), survey.HottestShown)]
 }
 
-// clientMetrics tell of connections, of calls to other nodes, and of messages.
+// clientMetrics describe connections, calls to other nodes, and messages.
 var clientMetrics = []metric{
 	{metrics.Desc{Name: "lockstep_error_replies_total", Kind: metrics.Counter, Labels: []string{"code"}, Help: "Error replies by their first word, for at most 128 words."}, "INFO errorstats", func(l *look, p *metrics.Page) {
 		for _, e := range l.Stats.PerError() {
@@ -167,8 +167,8 @@ var clientMetrics = []metric{
 	})},
 }
 
-// processMetrics tell of the process and its machine; those without lockstep_
-// have the names that every exporter gives them.
+// processMetrics describe the process and its machine. Those without lockstep_ have the names that
+// all exporters use.
 var processMetrics = []metric{
 	{metrics.Desc{Name: "lockstep_disk_free_bytes", Kind: metrics.Gauge, Help: "Free space on the data folder's disk."}, "the file system", func(l *look, p *metrics.Page) {
 		if free, _, ok := process.Disk(l.Folder.Dir()); ok {

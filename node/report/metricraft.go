@@ -4,14 +4,14 @@ import (
 	"lockstep/node/metrics"
 )
 
-// ofGroup are the labels of what each replica has, ofPeer of what a leader knows
-// of each other member.
+// ofGroup are the labels of metrics of a replica, ofPeer those of metrics that a leader has for
+// each other member.
 var (
 	ofGroup = []string{"shard"}
 	ofPeer  = []string{"shard", "peer"}
 )
 
-// raftMetrics tell of this node's replicas.
+// raftMetrics describe this node's replicas.
 var raftMetrics = []metric{
 	{metrics.Desc{Name: "lockstep_raft_state", Kind: metrics.Gauge, Labels: []string{"shard", "state"}, Help: "1 for the present state of this replica (leader, follower, candidate or learner), 0 for the others."}, "Raft", readState},
 	{metrics.Desc{Name: "lockstep_raft_has_leader", Kind: metrics.Gauge, Labels: ofGroup, Help: "Whether this replica knows a leader."}, "Raft",

@@ -14,9 +14,8 @@ import (
 	"lockstep/proto/stats"
 )
 
-// redisMetrics have the names, types and labels that redis_exporter gives them,
-// so that dashboards made for it draw a node. Keys are those of this node's
-// replicas: a scrape asks no other node.
+// redisMetrics have the names, types and labels of redis_exporter, so that its dashboards work with
+// a node. Keys are those of this node's replicas: a scrape asks no other node.
 var redisMetrics = []metric{
 	{metrics.Desc{Name: "redis_up", Kind: metrics.Gauge, Help: "Always 1. If a scrape fails, the scraper knows that the node does not answer."}, "the process", one(func(*look) int { return 1 })},
 	{metrics.Desc{Name: "redis_instance_info", Kind: metrics.Gauge, Labels: []string{"role", "redis_version", "redis_build_id", "redis_mode", "os", "maxmemory_policy", "tcp_port", "run_id", "process_id"}, Help: "Always 1; the labels are those of INFO server."}, "INFO server", readInstance},
@@ -40,7 +39,7 @@ var redisMetrics = []metric{
 	{metrics.Desc{Name: "redis_cluster_known_nodes", Kind: metrics.Gauge, Help: "Nodes of the cluster."}, "CLUSTER INFO", one(func(l *look) int { return l.View.KnownNodes() })},
 }
 
-// ofCommand and ofDatabase are the labels of what each command or database has.
+// ofCommand and ofDatabase are the labels of metrics per command and per database.
 var (
 	ofCommand  = []string{"cmd"}
 	ofDatabase = []string{"db"}

@@ -17,7 +17,7 @@ import (
 // dataKinds are the kinds of files in a data folder.
 var dataKinds = []string{"log", "snapshots", "votes", "other"}
 
-// dataKind is what a file of the data folder is, by its path in it.
+// dataKind is the kind of a file of the data folder, by its path in the folder.
 func dataKind(path string) string {
 	for _, part := range strings.Split(path, string(filepath.Separator)) {
 		switch part {
@@ -32,7 +32,7 @@ func dataKind(path string) string {
 	return "other"
 }
 
-// dataSizes is what the files of a folder take on disk, by kind. Files that go
+// dataSizes is how much disk space the files of a folder take, by kind. Files that are deleted
 // meanwhile are left out.
 func dataSizes(dir string) map[string]int64 {
 	sizes := map[string]int64{}
@@ -63,7 +63,7 @@ func readDataSizes(l *look, p *metrics.Page) {
 	}
 }
 
-// readRoundTrips reports on each node once, of the newest link to it.
+// readRoundTrips writes one value for each node, from the newest link to it.
 func readRoundTrips(l *look, p *metrics.Page) {
 	took := map[string]time.Duration{}
 	var names []string

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// Whatever log store is used, its files are counted as the log.
+// The files of every log store count as the log.
 func TestDataSizesByKind(t *testing.T) {
 	dir := t.TempDir()
 	for _, path := range []string{

@@ -7,36 +7,37 @@ import (
 	"lockstep/node/metrics"
 )
 
-// row is a field of INFO. Where Prometheus is told the same number, the row has the metric's name and help,
-// too: a counter is declared once, and INFO, a scrape and docs/monitoring.md all read its row.
+// row is a field of INFO. If Prometheus shows the same number, the row also has the metric's name
+// and help: a counter is declared once, and INFO, a scrape and docs/monitoring.md all read its row.
 type row struct {
 	field string
-	// value is the number, or the text that INFO shows; nil: the row is a block.
+	// value is the number or the text that INFO shows. It is nil in a block.
 	value func(*look) any
-	// format is how INFO writes the value, "": as it is.
+	// format is how INFO formats the value. With "" the value is printed unchanged.
 	format string
-	// lines writes the fields of a block, which depend on what there is.
+	// lines writes the fields of a block, which depend on the state.
 	lines func(*look, *infoText)
-	// desc is the metric of the same number; without a name there is none.
+	// desc is the metric of the same number. If its name is empty, there is no metric.
 	desc metrics.Desc
 }
 
 // show is a field with a value.
 func show(field string, value func(*look) any) row { return row{field: field, value: value} }
 
-// always is a field with a value that never changes: most are of things that are not here, and that tools expect.
+// always is a field with a value that never changes. Most are about features of Redis that Lockstep
+// does not have, but tools expect the fields.
 func always(field string, value any) row { return show(field, func(*look) any { return value }) }
 
-// block is several fields that depend on what there is.
+// block is a row of several fields that depend on the state.
 func block(lines func(*look, *infoText)) row { return row{lines: lines} }
 
-// as has INFO write the value in a format.
+// as makes INFO print the value in a format.
 func (r row) as(format string) row {
 	r.format = format
 	return r
 }
 
-// counter tells Prometheus the number as one that only grows, gauge as one that goes up and down.
+// counter adds a metric that only grows, gauge one that goes up and down.
 func (r row) counter(name, help string) row {
 	r.desc = metrics.Desc{Name: name, Kind: metrics.Counter, Help: help}
 	return r
@@ -59,7 +60,7 @@ func (r *row) info(l *look, t *infoText) {
 	}
 }
 
-// number is a row's value for Prometheus.
+// number converts a row's value for Prometheus.
 func number(value any) float64 {
 	switch v := value.(type) {
 	case int:
@@ -74,7 +75,7 @@ func number(value any) float64 {
 	panic(fmt.Sprintf("%T is no number", value))
 }
 
-// shared are the metrics of rows whose names begin with a prefix.
+// shared are the metrics of the rows whose metric name begins with a prefix.
 func shared(section, prefix string, rows []row) []metric {
 	var all []metric
 	for i := range rows {
@@ -86,7 +87,7 @@ func shared(section, prefix string, rows []row) []metric {
 	return all
 }
 
-// redisNames are the rows that Prometheus is told under the names of redis_exporter.
+// redisNames are the metrics of rows that have the names of redis_exporter.
 func redisNames() (all []metric) {
 	for _, s := range infoSections {
 		all = append(all, shared(s.name, "redis_", s.rows)...)

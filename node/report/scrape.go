@@ -21,19 +21,19 @@ import (
 // metric is a row of the tables of metrics.
 type metric struct {
 	metrics.Desc
-	// from says where the number comes from, as the documentation has it.
+	// from names the source of the number, for the documentation.
 	from string
 	// read writes the metric's series.
 	read func(*look, *metrics.Page)
 }
 
-// look is what one scrape, or one INFO, looks at: what costs something is asked once, and when it is wanted.
-// Nothing here waits for a command, nor for another node.
+// look is the data of one scrape, or of one INFO. Costly values are read once, when they are first
+// needed. Nothing here waits for a command or for another node.
 type look struct {
 	*Report
 	s       *config.Settings
 	cluster *meta.View
-	// groups are this node's replicas, the meta group last; INFO has none.
+	// groups are this node's replicas, the meta group last. INFO leaves it empty.
 	groups []groupLook
 
 	memory  *admin.MemoryFacts
@@ -45,7 +45,7 @@ func (r *Report) look() *look {
 	return &look{Report: r, s: r.Config.Current(), cluster: r.Machine.View()}
 }
 
-// mem is the memory of data and process.
+// mem is the memory of the data and of the process.
 func (l *look) mem() *admin.MemoryFacts {
 	if l.memory == nil {
 		f := l.MemoryFacts()
@@ -54,7 +54,7 @@ func (l *look) mem() *admin.MemoryFacts {
 	return l.memory
 }
 
-// buffers are what clients hold.
+// buffers are the buffers of clients.
 func (l *look) buffers() *client.Buffers {
 	if l.clients == nil {
 		b := l.Registry.Buffers()
@@ -63,7 +63,8 @@ func (l *look) buffers() *client.Buffers {
 	return l.clients
 }
 
-// runtime shows the heap as the Go runtime counts it: in use, mapped, given back, and its collections.
+// runtime is the heap as the Go runtime counts it: in use, mapped, returned, and the number of
+// collections.
 func (l *look) runtime() []int64 {
 	if l.heap == nil {
 		l.heap = process.Numbers(process.InUse, process.Mapped, process.Returned, process.Cycles)
@@ -71,7 +72,7 @@ func (l *look) runtime() []int64 {
 	return l.heap
 }
 
-// groupLook is one replica; shard and sched are those of a shard alone.
+// groupLook describes one replica. shard and sched are set only for a shard.
 type groupLook struct {
 	label  string
 	group  *shard.Group
@@ -82,7 +83,7 @@ type groupLook struct {
 	sched  sched.Stats
 }
 
-// withGroups is a look that sees the replicas, too.
+// withGroups returns a look that includes the replicas.
 func (r *Report) withGroups() *look {
 	l := r.look()
 	add := func(label string, g *shard.Group, s *shard.Shard) {
@@ -113,7 +114,7 @@ var metricTables = []struct {
 	{"The names of redis_exporter", slices.Concat(redisMetrics, redisNames())},
 }
 
-// MetricsPage is what a scrape of this moment answers.
+// MetricsPage is the current page of metrics.
 func (r *Report) MetricsPage() []byte {
 	l, page := r.withGroups(), &metrics.Page{}
 	for _, table := range metricTables {
@@ -129,22 +130,22 @@ func (r *Report) MetricsPage() []byte {
 func (r *Report) ServeMetrics(w http.ResponseWriter, req *http.Request) {
 	page, ok := r.scrapes.page(req.Context(), r.MetricsPage)
 	if !ok {
-		return // the scraper has gone
+		return // the scraper has closed the connection
 	}
 	w.Header().Set("Content-Type", metrics.ContentType)
-	// A scraper that does not read the page is not waited for.
+	// The deadline bounds the wait for a scraper that does not read the page.
 	answer := http.NewResponseController(w)
 	_ = answer.SetWriteDeadline(time.Now().Add(scrapeWriteWait))
 	_, _ = w.Write(page)
 	_ = answer.Flush()
-	// The connection may be used for something else next.
+	// The connection may next be used for something else.
 	_ = answer.SetWriteDeadline(time.Time{})
 }
 
 // scrapeWriteWait bounds how long a scraper may take for a page.
 const scrapeWriteWait = 30 * time.Second
 
-// one reads a metric of one series.
+// one reads a metric with a single series.
 func one[N int | int64 | uint64 | float64](value func(*look) N) func(*look, *metrics.Page) {
 	return func(l *look, p *metrics.Page) { p.Add(float64(value(l))) }
 }
@@ -178,16 +179,16 @@ func yes(b bool) int {
 	return 0
 }
 
-// scrapesMax is how many pages of metrics are made at a time. The port asks for no
-// password, and pages cost time that clients would miss.
+// scrapesMax is how many pages of metrics are made in parallel. The port asks for no password, and
+// the time that pages take is missing for clients.
 const scrapesMax = 2
 
-// scrapes lets a few pages be made at a time.
+// scrapes limits how many pages are made in parallel.
 type scrapes chan struct{}
 
 func newScrapes() scrapes { return make(scrapes, scrapesMax) }
 
-// page makes a page when it is its turn; false: ctx ended before.
+// page makes a page when a place is free. It returns false if ctx ends before that.
 func (s scrapes) page(ctx context.Context, build func() []byte) ([]byte, bool) {
 	select {
 	case s <- struct{}{}:

@@ -11,8 +11,7 @@ import (
 	"lockstep/node/status"
 )
 
-// Support describes this node for a bundle of support, in JSON of a
-// status.Support.
+// Support describes this node for a support bundle, as JSON of a status.Support.
 func (r *Report) Support() (string, error) {
 	var settings strings.Builder
 	for _, e := range r.Config.Effective() {
@@ -32,12 +31,12 @@ func (r *Report) Support() (string, error) {
 	return string(data), err
 }
 
-// secretLeast is how long a secret must be to be looked for: a shorter one would
-// hide half of every text, and is no secret.
+// secretLeast is the minimum length of a secret that is searched for. A shorter string would hide
+// half of every text, and is no real secret.
 const secretLeast = 4
 
-// hider takes the values of secret settings out of a text. None should be in
-// one; this is the second bolt on the door.
+// hider removes the values of secret settings from a text. No text should contain one; this is a
+// second line of defence.
 func (r *Report) hider() func(string) string {
 	var pairs []string
 	for _, p := range r.Config.Get("*") {

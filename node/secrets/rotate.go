@@ -16,31 +16,31 @@ import (
 	"lockstep/proto/admin"
 )
 
-// Kind asks a member which secrets it accepts, or has it accept others.
-// Payload: JSON of a question. Answer: JSON of a response.
+// Kind asks a member which secrets it accepts, or makes it accept others. The payload is JSON of a
+// question, the answer JSON of a response.
 const Kind uint8 = 41
 
-// askTimeout is how long a node may take to answer; it writes to its disk.
+// askTimeout is how long a node may take to answer. It writes to its disk meanwhile.
 const askTimeout = 5 * time.Second
 
-// question asks a member. An empty List only asks.
+// question is a request to a member. With an empty List the member changes nothing.
 type question struct {
-	// Was are the prints of the secrets that the member must accept now: another
-	// change may be under way.
+	// Was are the fingerprints of the secrets that the member must accept now. If it accepts
+	// others, another change may be under way.
 	Was []string `json:"was,omitempty"`
-	// List are those that it is to accept from now on (secret.List.Text).
+	// List are the secrets that it is to accept from now on (secret.List.Text).
 	List string `json:"list,omitempty"`
 }
 
-// response tells which secrets a member accepts.
+// response says which secrets a member accepts.
 type response struct {
 	Source origin   `json:"source"`
 	Prints []string `json:"prints"`
-	// Refusal says why nothing was changed.
+	// Refusal says why the member changed nothing.
 	Refusal string `json:"refusal,omitempty"`
 }
 
-// Serve answers a member's question (Kind).
+// Serve answers another member's question (Kind).
 func (sc *Secrets) Serve(payload []byte, reply func([]byte)) {
 	var q question
 	err := json.Unmarshal(payload, &q)
@@ -55,15 +55,15 @@ func (sc *Secrets) Serve(payload []byte, reply func([]byte)) {
 	reply(data)
 }
 
-// answer tells which secrets this node accepts.
+// answer says which secrets this node accepts.
 func (sc *Secrets) answer() response {
 	sc.mu.Lock()
 	defer sc.mu.Unlock()
 	return response{Source: sc.source, Prints: sc.Known().Prints()}
 }
 
-// replace puts other secrets into the data folder and into force, if those with
-// the given prints are accepted now.
+// replace writes other secrets into the data folder and puts them into force, if the secrets with
+// the given fingerprints are in force now.
 func (sc *Secrets) replace(was []string, text string) error {
 	list, err := secret.Parse(text)
 	if err != nil {
@@ -83,15 +83,15 @@ func (sc *Secrets) replace(was []string, text string) error {
 	return sc.keep(list)
 }
 
-// Rotation is a change of the secret of the whole cluster, carried out by one node.
+// Rotation changes the secret of the whole cluster. One node carries it out.
 type Rotation struct {
 	Secrets *Secrets
 	Member  *member.Member
-	// mu is held while one is under way.
+	// mu is held while a change is under way.
 	mu sync.Mutex
 }
 
-// Rotate gives the cluster a new secret, and says in words what was done.
+// Rotate gives the cluster a new secret, and returns a text about it.
 func (r *Rotation) Rotate(ctx context.Context) (string, error) {
 	if !r.mu.TryLock() {
 		return "", errors.New("this node is changing the secret already")
@@ -100,8 +100,8 @@ func (r *Rotation) Rotate(ctx context.Context) (string, error) {
 	return r.run(ctx)
 }
 
-// run makes a new secret, has all nodes accept it beside the old one, and when
-// all do, alone. A change that broke off goes on.
+// run makes a new secret, makes all nodes accept it in addition to the old one, and, once all do,
+// makes them accept only the new one. It continues a change that was interrupted.
 func (r *Rotation) run(ctx context.Context) (string, error) {
 	told, err := r.look(ctx)
 	if err != nil {
@@ -122,7 +122,7 @@ func (r *Rotation) run(ctx context.Context) (string, error) {
 		if err := r.spread(ctx, told, known); err != nil {
 			return "", err
 		}
-		// Nodes may have been taken in meanwhile.
+		// Nodes may have joined meanwhile.
 		if told, err = r.look(ctx); err != nil {
 			return "", fmt.Errorf("%w: both secrets are accepted; then: %w; this node has to be told again", admin.ErrHalfDone, err)
 		}
@@ -141,13 +141,14 @@ func (r *Rotation) run(ctx context.Context) (string, error) {
 	return fmt.Sprintf("all nodes (%d) have the new secret, and accept the old one no more", len(told)+1), nil
 }
 
-// memberSecrets is what another node has told.
+// memberSecrets is the response of another node.
 type memberSecrets struct {
 	meta.Node
 	response
 }
 
-// look asks all other nodes. All must answer: one that is not there would be locked out.
+// look asks all other nodes. All must answer, because a node without the new secret would be locked
+// out.
 func (r *Rotation) look(ctx context.Context) ([]memberSecrets, error) {
 	var told []memberSecrets
 	for _, m := range r.Member.Machine.View().Nodes {
@@ -172,7 +173,7 @@ func (r *Rotation) look(ctx context.Context) ([]memberSecrets, error) {
 	return told, nil
 }
 
-// spread has all other nodes accept these secrets that do not.
+// spread makes all other nodes accept these secrets, unless they do already.
 func (r *Rotation) spread(ctx context.Context, told []memberSecrets, list secret.List) error {
 	for _, m := range told {
 		if slices.Equal(m.Prints, list.Prints()) {
@@ -180,7 +181,7 @@ func (r *Rotation) spread(ctx context.Context, told []memberSecrets, list secret
 		}
 		a, err := r.ask(ctx, m.Node, question{Was: m.Prints, List: list.Text()})
 		if err != nil {
-			// The connection may have been closed for what has come over it.
+			// The node may have closed the connection because of the change that came over it.
 			a, err = r.ask(ctx, m.Node, question{})
 		}
 		if err == nil && !slices.Equal(a.Prints, list.Prints()) {
@@ -208,21 +209,21 @@ func (r *Rotation) ask(ctx context.Context, m meta.Node, q question) (response, 
 	return a, err
 }
 
-// rotationStep is what is to be done next.
+// rotationStep is the next step of a change.
 type rotationStep uint8
 
 const (
-	// rotateBegin: all nodes have the same secret, and no other.
+	// rotateBegin means that all nodes have the same single secret.
 	rotateBegin rotationStep = iota
-	// rotateSpread: this node has a new secret and the old one, and others may have the
-	// old one alone.
+	// rotateSpread means that this node has a new secret and the old one, and others may have only
+	// the old one.
 	rotateSpread
-	// rotateFinish: this node has the new secret alone, and others have the old one, too.
+	// rotateFinish means that this node has only the new secret, and others also have the old one.
 	rotateFinish
 )
 
-// planRotation finds out how far a change of the secret has come. It goes on only
-// where the node began it: another node does not know the new secret.
+// planRotation finds out how far a change of the secret has come. Only the node that began a change
+// can continue it, because no other node knows the new secret.
 func planRotation(own response, told []memberSecrets) (rotationStep, error) {
 	all := append([]memberSecrets{{Node: meta.Node{Name: "this node"}, response: own}}, told...)
 	for _, m := range all {

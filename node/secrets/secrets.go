@@ -1,10 +1,11 @@
-// Package secrets has the secrets that a node and its peers prove to each other that they know, and
+// Package secrets holds the secrets with which a node and its peers authenticate to each other, and
 // changes the secret of a whole cluster.
 //
-// Where a secret is from is decided once, at the start (see the table in docs/security.md). What is put
-// into force later must share a secret with what was in force before: a node that broke this rule would
-// not understand its peers. Without a chosen secret the cluster's own lies in the data folder, and is
-// handed to a node that joins only where strangers may do everything at the port for clients anyway.
+// The origin of a secret is decided once, at the start (see the table in docs/security.md). A list
+// that is put into force later must share a secret with the list that was in force before, because
+// otherwise the node would not understand its peers. If the operator chose no secret, the cluster
+// has one of its own in the data folder. A joining node is given that one only if strangers may do
+// everything at the client port anyway.
 package secrets
 
 import (
@@ -29,70 +30,69 @@ import (
 	"lockstep/proto/acl"
 )
 
-// origin is where a node has its cluster's secret from. The first that there
-// is counts, in this order.
+// origin is where a node has its cluster's secret from. The first one that exists counts, in this
+// order.
 type origin string
 
 const (
-	// fromSetting and fromFile: it was told.
+	// fromSetting and fromFile mean that the operator has given the secret.
 	fromSetting origin = "cluster-secret"
 	fromFile    origin = "cluster-secret-file"
-	// fromFolder: it lies in the data folder, since the node founded its cluster or
-	// was taken in.
+	// fromFolder means that the secret is in the data folder, since the node founded or joined its
+	// cluster.
 	fromFolder origin = "the data folder"
-	// fromPassword: it was derived from requirepass, and is not in the data folder
-	// yet: a cluster has to take the node in first.
+	// fromPassword means that the secret was derived from requirepass, and is not in the data
+	// folder yet, because the node has no cluster yet.
 	fromPassword origin = "requirepass"
-	// fromNowhere: there is none yet. The node makes one if it founds a cluster, or is
-	// handed that of the cluster that takes it in.
+	// fromNowhere means that there is no secret yet. The node makes one if it founds a cluster, or
+	// receives that of the cluster that it joins.
 	fromNowhere origin = ""
 )
 
 const (
 	// rereadEvery is how often cluster-secret-file is read.
 	rereadEvery = 2 * time.Second
-	// forgetAfter is how long connections that were proved by a secret which is not
-	// accepted any more live on: the order to drop it may have come over one of them.
+	// forgetAfter is how long connections stay open that were authenticated with a secret which is
+	// no longer accepted: the order to drop the secret may have come over one of them.
 	forgetAfter = time.Second
 )
 
-// Facts are what the secrets need of their node.
+// Facts are what the secrets need from their node.
 type Facts struct {
 	Config *config.Config
 	Log    *slog.Logger
-	// Identity is who the node is by its data folder; nil: nobody yet.
+	// Identity is the node's identity by its data folder, or nil if it has none yet.
 	Identity func() *identity.Identity
-	// Go does something in a goroutine that ends with Ctx.
+	// Go runs a function in a goroutine that ends with Ctx.
 	Go  func(do func()) bool
 	Ctx context.Context
 }
 
-// Secrets are the secrets that this node's peers have to prove; see the table in
+// Secrets are the secrets that this node's peers must prove to know; see the table in
 // docs/security.md. It is the transport's Ring.
 type Secrets struct {
 	Facts
 	path string
-	// known are those that are accepted, the current one first.
+	// known are the accepted secrets, the current one first.
 	known atomic.Pointer[secret.List]
-	// port is where connections are to be closed that an old secret opened.
+	// port is the peer port, at which connections of old secrets are closed.
 	port atomic.Pointer[transport.Transport]
-	// users are the cluster's; nil: they are not known yet.
+	// users returns the cluster's users. It is nil while they are not known.
 	users atomic.Pointer[func() *acl.Users]
 
 	// mu is held while the secrets are changed. It guards source, problem.
 	mu     sync.Mutex
 	source origin
-	// problem is why the file could not be used last; empty: it could.
+	// problem is why the file could not be used last time, or empty.
 	problem string
 }
 
-// errReachable refuses a start.
+// errReachable refuses to start a node that other machines can reach and that has no secret.
 var errReachable = errors.New("other machines can reach this node's peer port, and it has no secret that its peers would have to know: " +
 	"give all nodes of the cluster the same cluster-secret (or cluster-secret-file, or requirepass), listen on this machine alone (bind 127.0.0.1), " +
 	"or let in whoever comes (protected-mode no)")
 
-// find finds out which secrets the settings give a node. Of a password none
-// is derived yet.
+// find returns the secrets that the settings give a node. It derives none from a password yet.
 func find(s *config.Settings) (secret.List, origin, error) {
 	if s.ClusterSecret != "" {
 		list, err := secret.Parse(s.ClusterSecret)
@@ -119,14 +119,14 @@ func find(s *config.Settings) (secret.List, origin, error) {
 	return nil, fromNowhere, nil
 }
 
-// Check tells whether a node would start with the secrets that settings
-// give it.
+// Check returns the error with which a node with these settings would refuse to start because of
+// its secrets.
 func Check(s *config.Settings) error {
 	_, _, err := find(s)
 	return err
 }
 
-// reachable tells whether other machines can reach what listens on bind.
+// reachable reports whether other machines can reach a port that listens on bind.
 func reachable(s *config.Settings) bool {
 	return slices.ContainsFunc(s.Bind, func(addr string) bool {
 		host := strings.TrimPrefix(addr, "-")
@@ -134,7 +134,7 @@ func reachable(s *config.Settings) bool {
 	})
 }
 
-// Open finds the secrets, before anything is made.
+// Open finds the secrets. It runs before the node creates anything.
 func Open(f Facts) (*Secrets, error) {
 	s := f.Config.Current()
 	list, source, err := find(s)
@@ -159,13 +159,13 @@ func Open(f Facts) (*Secrets, error) {
 	return sc, nil
 }
 
-// UsePort names the port where connections are to be closed that an old secret opened.
+// UsePort names the peer port, at which connections of old secrets are to be closed.
 func (sc *Secrets) UsePort(t *transport.Transport) { sc.port.Store(t) }
 
-// UseUsers tells where the cluster's users are to be had from now on.
+// UseUsers sets the function that returns the cluster's users.
 func (sc *Secrets) UseUsers(users func() *acl.Users) { sc.users.Store(&users) }
 
-// say tells the log where the secret is from, and warns where it keeps nobody out.
+// Say logs where the secret is from, and warns if it keeps no stranger out.
 func (sc *Secrets) Say() {
 	sc.mu.Lock()
 	source := sc.source
@@ -176,14 +176,14 @@ func (sc *Secrets) Say() {
 	}
 }
 
-// openToAll tells whether strangers from other machines would be let in.
+// openToAll reports whether strangers from other machines would be let in.
 func (sc *Secrets) openToAll(s *config.Settings) bool {
 	return !s.ProtectedMode && reachable(s) && sc.handsOn()
 }
 
-// settle sees to the secret of a node that is in this phase. The folder must be
-// locked. Where a cluster is founded it must be called before that is noted, so
-// that no cluster is without a secret.
+// Settle makes sure that a node in this phase has a secret. The folder must be locked. If the node
+// founds a cluster, Settle must be called before the folder records that, so that no cluster is
+// without a secret.
 func (sc *Secrets) Settle(phase identity.Phase) error {
 	sc.mu.Lock()
 	defer sc.mu.Unlock()
@@ -201,8 +201,8 @@ func (sc *Secrets) Settle(phase identity.Phase) error {
 	return nil
 }
 
-// taken keeps the secret of the cluster that has taken this node in: the one that
-// it has proved, or that it was handed.
+// Taken keeps the secret of the cluster that this node has joined: the one that the node has
+// proved, or the one that it received.
 func (sc *Secrets) Taken(handed string) error {
 	sc.mu.Lock()
 	defer sc.mu.Unlock()
@@ -222,7 +222,7 @@ func (sc *Secrets) Taken(handed string) error {
 	return nil
 }
 
-// keep puts secrets into the data folder and into force. sc.mu must be held.
+// keep writes secrets into the data folder and puts them into force. sc.mu must be held.
 func (sc *Secrets) keep(list secret.List) error {
 	if err := secret.WriteFile(sc.path, list); err != nil {
 		return fmt.Errorf("the cluster's secret cannot be kept in the data folder: %w", err)
@@ -266,8 +266,7 @@ func (sc *Secrets) watch() {
 	}
 }
 
-// reread reads cluster-secret-file. What cannot be used changes nothing and is
-// logged once.
+// reread reads cluster-secret-file. An unusable file changes nothing and is logged once.
 func (sc *Secrets) reread() {
 	list, err := secret.ReadFile(sc.Config.Current().ClusterSecretFile)
 	sc.mu.Lock()
@@ -290,7 +289,7 @@ func (sc *Secrets) reread() {
 
 var errNoneInForce = errors.New("none of the secrets is in force: first give all nodes the next one and behind it the one that is in force, and when all have both, the next one alone")
 
-// mayFollow refuses secrets by which this node would not understand its peers.
+// mayFollow refuses secrets with which this node would not understand its peers.
 func (sc *Secrets) mayFollow(list secret.List) error {
 	if !list.Shares(*sc.known.Load()) {
 		return errNoneInForce
@@ -298,7 +297,7 @@ func (sc *Secrets) mayFollow(list secret.List) error {
 	return nil
 }
 
-// CheckSet judges a CONFIG SET.
+// CheckSet checks a CONFIG SET of cluster-secret.
 func (sc *Secrets) CheckSet(s *config.Settings, pairs []config.Pair) error {
 	if !slices.ContainsFunc(pairs, func(p config.Pair) bool { return strings.EqualFold(p.Name, "cluster-secret") }) {
 		return nil
@@ -323,10 +322,10 @@ func (sc *Secrets) Admits(from net.Addr) bool {
 	return sc.handsOn() && (!sc.Config.Current().ProtectedMode || isLocal(from))
 }
 
-// handsOn tells whether the secret is no more than what strangers have anyway:
-// nobody has chosen it, and whoever reaches the port for clients may do everything
-// there without a password. Under protected-mode, those are on this machine, and
-// the ports must be, too.
+// handsOn reports whether the secret protects nothing that strangers do not have anyway: the
+// operator has not chosen it, and a client may do everything at the client port without a password.
+// Under protected-mode such clients are on this machine, so the ports must not be reachable from
+// others.
 func (sc *Secrets) handsOn() bool {
 	s := sc.Config.Current()
 	sc.mu.Lock()
@@ -338,18 +337,18 @@ func (sc *Secrets) handsOn() bool {
 	case s.ProtectedMode && reachable(s):
 		return false
 	case s.Port == 0 && !s.SecuresPeers():
-		return false // Clients have to show certificates, and peers would not.
+		return false // Clients must present certificates, and peers would not have to.
 	}
 	if users := sc.users.Load(); users != nil {
 		d := (*users)().Default()
 		return d.On() && d.NoPass() && d.MayAll()
 	}
-	// A cluster that is not founded yet begins with the users of the settings.
+	// A cluster that is not founded yet starts with the users of the settings.
 	id := sc.Identity()
 	return (id == nil || id.Phase != identity.Settled) && s.RequirePass == "" && s.ACLFile == "" && len(s.Users) == 0
 }
 
-// noPassword tells whether the default user needs none, as far as that is known.
+// NoPassword reports whether the default user needs no password, as far as this node knows.
 func (sc *Secrets) NoPassword() bool {
 	if users := sc.users.Load(); users != nil {
 		return (*users)().Default().NoPass()
@@ -357,8 +356,7 @@ func (sc *Secrets) NoPassword() bool {
 	return sc.Config.Current().RequirePass == ""
 }
 
-// toHand is the secret for a node that is taken in without one; empty: it is not
-// handed on.
+// ToHand is the secret for a node that joins without one, or empty if it must not be handed out.
 func (sc *Secrets) ToHand() string {
 	if !sc.handsOn() {
 		return ""
@@ -371,7 +369,7 @@ func isLocal(a net.Addr) bool {
 	return ok && tcp.IP.IsLoopback()
 }
 
-// tell describes the secret for the doctor.
+// Tell describes the secret for the doctor.
 func (sc *Secrets) Tell() status.Secret {
 	s := sc.Config.Current()
 	list := sc.Known()

@@ -13,7 +13,7 @@ import (
 	"lockstep/node/config"
 )
 
-// loaded is a configuration of flags.
+// loaded is a configuration that was loaded from flags.
 func loaded(t *testing.T, args ...string) *config.Config {
 	t.Helper()
 	c, _, err := config.Load(args, nil, nil)
@@ -41,7 +41,8 @@ func opened(t *testing.T, dir string, args ...string) *Secrets {
 	return sc
 }
 
-// TestWhereASecretIsFrom: of all places that have one, the nearest to the operator.
+// TestWhereASecretIsFrom: of several secrets, the one counts that the operator has set most
+// directly.
 func TestWhereASecretIsFrom(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "given")
@@ -95,7 +96,7 @@ func TestWhereASecretIsFrom(t *testing.T) {
 	}
 }
 
-// TestAMachineIsReachedByWhatItListensTo.
+// TestAMachineIsReachedByWhatItListensTo checks which addresses in bind other machines can reach.
 func TestAMachineIsReachedByWhatItListensTo(t *testing.T) {
 	for bind, want := range map[string]bool{
 		"127.0.0.1 -::1": false, "localhost": false, "127.8.8.8": false, "*": true, "::*": true, "0.0.0.0": true, "-10.0.0.1": true, "127.0.0.1 10.0.0.1": true, "node.example": true,
@@ -106,7 +107,7 @@ func TestAMachineIsReachedByWhatItListensTo(t *testing.T) {
 	}
 }
 
-// TestHowFarARotationHasCome is told by what all nodes accept.
+// TestHowFarARotationHasCome: the step follows from the secrets that all nodes accept.
 func TestHowFarARotationHasCome(t *testing.T) {
 	in := func(prints ...string) response { return response{Source: fromFolder, Prints: prints} }
 	for _, row := range []struct {
@@ -143,7 +144,7 @@ func TestHowFarARotationHasCome(t *testing.T) {
 	}
 }
 
-// TestSecretsAreReplacedOnlyAsAllExpect: two changes at one time would part the nodes.
+// TestSecretsAreReplacedOnlyAsAllExpect: two simultaneous changes would separate the nodes.
 func TestSecretsAreReplacedOnlyAsAllExpect(t *testing.T) {
 	dir := t.TempDir()
 	was, err := secret.Parse(secretA)

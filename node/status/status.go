@@ -1,6 +1,5 @@
-// Package status is what a node reports on itself and of its cluster: the JSON
-// that LOCKSTEP STATUS answers, clusterctl prints and the demo draws. Fields
-// are only ever added.
+// Package status defines what a node reports on itself and on its cluster: the JSON that LOCKSTEP
+// STATUS answers, clusterctl prints and the demo draws. Fields are only ever added.
 package status
 
 import (
@@ -14,11 +13,11 @@ import (
 type Health string
 
 const (
-	// Healthy: every voter answers and every group has a leader.
+	// Healthy means that every voter answers and every group has a leader.
 	Healthy Health = "healthy"
-	// Degraded: every group has a leader, but a node is missing or behind.
+	// Degraded means that every group has a leader, but a node is missing or behind.
 	Degraded Health = "degraded"
-	// NoQuorum: a group has no leader.
+	// NoQuorum means that a group has no leader.
 	NoQuorum Health = "no quorum"
 )
 
@@ -26,27 +25,27 @@ const (
 type Cluster struct {
 	ClusterID string `json:"cluster_id"`
 	Health    Health `json:"health"`
-	// Version is the cluster's version: what nodes may write.
+	// Version is the cluster's version, which decides what nodes may write.
 	Version int `json:"cluster_version"`
-	// Reasons say in words why the health is not Healthy.
+	// Reasons are texts that say why the health is not Healthy.
 	Reasons []string `json:"reasons,omitempty"`
 	Nodes   []Node   `json:"nodes"`
-	// Removed are nodes that are no longer part of the cluster, oldest first, as
-	// far as they are remembered.
+	// Removed are nodes that are no longer part of the cluster, oldest first, as far as the cluster
+	// remembers them.
 	Removed []Removed `json:"removed,omitempty"`
 	Shards  int       `json:"shards"`
-	// Wanted is how many replicas each shard should have; 0: one on every node.
+	// Wanted is how many replicas each shard should have; 0 means one on every node.
 	Wanted int `json:"replicas_wanted,omitempty"`
 	// Layout says which hash slots the shards have and where they are.
 	Layout []Shard `json:"layout,omitempty"`
-	// LastBackupMs is when the newest backup began that was read back, in Unix time;
-	// 0: none is known of.
+	// LastBackupMs is when the newest backup began that was read back, in Unix time, or 0 if none
+	// is known.
 	LastBackupMs int64 `json:"last_backup_ms,omitempty"`
 	// Seen is the node that answered.
 	Seen string `json:"seen_by"`
 }
 
-// Removed is a node that was taken out.
+// Removed is a node that was removed.
 type Removed struct {
 	ID   string `json:"id"`
 	Name string `json:"name"`
@@ -59,13 +58,13 @@ type Shard struct {
 	ID        uint32 `json:"id"`
 	FirstSlot uint16 `json:"first_slot"`
 	LastSlot  uint16 `json:"last_slot"`
-	// Leader is the name of the node that leads it; empty: none is known.
+	// Leader is the name of the node that leads it, or empty if no leader is known.
 	Leader string `json:"leader,omitempty"`
-	// Replicas are the names of the nodes that should have one, and ReplicaIDs
-	// their ids, in order.
+	// Replicas are the names of the nodes that should have a replica, and ReplicaIDs their ids in
+	// the same order.
 	Replicas   []string `json:"replicas"`
 	ReplicaIDs []string `json:"replica_ids"`
-	// Going are the names of nodes that should not have one any more.
+	// Going are the names of nodes that should no longer have a replica.
 	Going []string `json:"going,omitempty"`
 }
 
@@ -75,20 +74,19 @@ type Node struct {
 	Name       string `json:"name"`
 	ClientAddr string `json:"client_addr"`
 	PeerAddr   string `json:"peer_addr"`
-	// TLSPort is the port of client_addr's host for clients under TLS; 0: none.
+	// TLSPort is the port of client_addr's host for clients under TLS, or 0 if there is none.
 	TLSPort    int    `json:"tls_port,omitempty"`
 	Membership string `json:"membership"`
-	// Drained: it leads nothing and is given nothing to lead.
+	// Drained means that the node leads no group and is given none to lead.
 	Drained bool `json:"drained,omitempty"`
-	// Learner: it follows every group without a vote, until it is promoted.
+	// Learner means that the node follows every group without a vote, until it is promoted.
 	Learner bool `json:"learner,omitempty"`
-	// Reachable is false when the node did not answer; what follows is then
-	// empty.
+	// Reachable is false if the node did not answer; the fields below are then empty.
 	Reachable    bool   `json:"reachable"`
 	Version      string `json:"version,omitempty"`
 	KnowsVersion int    `json:"knows_cluster_version"`
-	// LogStore is what keeps the node's Raft logs, WantedLogStore what raft-log-store
-	// says: a data folder keeps the store that it was made with.
+	// LogStore is the kind of store of the node's Raft logs, WantedLogStore the setting
+	// raft-log-store: a data folder keeps the kind that it was made with.
 	LogStore       string  `json:"log_store,omitempty"`
 	WantedLogStore string  `json:"wanted_log_store,omitempty"`
 	PID            int     `json:"pid,omitempty"`
@@ -100,13 +98,14 @@ type Node struct {
 	Clients        int     `json:"clients"`
 	CommandsTotal  int64   `json:"commands_total"`
 	Groups         []Group `json:"groups,omitempty"`
-	// ClockOffMs is how far the node's clock is ahead of what a majority of the nodes say, negative: behind; 0: it is
-	// not, or no majority says anything. ClockLimitMs is how far it may be, and lead where others can.
+	// ClockOffMs is how far the node's clock is ahead of a majority of the nodes, negative if it is
+	// behind. It is 0 if it agrees, or if there is no majority. ClockLimitMs is the limit beyond
+	// which the node leads only if no other can.
 	ClockOffMs   float64 `json:"clock_off_ms,omitempty"`
 	ClockLimitMs int64   `json:"clock_limit_ms,omitempty"`
 }
 
-// ClockWrong tells whether the node's clock is further off than it may be.
+// ClockWrong reports whether the node's clock is off by more than the limit.
 func (n *Node) ClockWrong() bool {
 	return n.ClockLimitMs > 0 && max(n.ClockOffMs, -n.ClockOffMs) > float64(n.ClockLimitMs)
 }
@@ -124,31 +123,31 @@ type Group struct {
 	LastIndex uint64 `json:"last_index"`
 	Leader    string `json:"leader,omitempty"`
 	Voters    int    `json:"voters"`
-	// Version is the cluster version that the replica's shard has come to.
+	// Version is the cluster version that the replica of the shard has reached.
 	Version int64 `json:"cluster_version,omitempty"`
 	// Keys is how many keys a shard's replica has.
 	Keys int64 `json:"keys,omitempty"`
-	// Lag is how many entries the replica is behind what is known committed: by
-	// itself, and in a Cluster by any node that answered.
+	// Lag is how many entries the replica is behind the highest index known to be committed: known
+	// to the replica itself, and in a Cluster to any node that answered.
 	Lag uint64 `json:"lag"`
-	// SilentMs is for how long the leader has not been heard; 0 on the leader.
+	// SilentMs is how long the leader has not been heard; 0 on the leader.
 	SilentMs int64 `json:"silent_ms,omitempty"`
-	// ClockAheadMs is, on a shard's leader, how far the shard's time of day is ahead of what a majority of its voters
-	// say; negative: behind. DayOffsetMs leads from the shard's log time to its time of day.
+	// ClockAheadMs is, on a shard's leader, how far the shard's time of day is ahead of that of a
+	// majority of its voters, negative if it is behind. DayOffsetMs is the shard's time of day
+	// minus its log time.
 	ClockAheadMs float64 `json:"clock_ahead_ms,omitempty"`
 	DayOffsetMs  int64   `json:"day_offset_ms,omitempty"`
-	// ClockUnknown: too few of the voters have told the leader what their clocks show.
+	// ClockUnknown means that too few voters have told the leader their time.
 	ClockUnknown bool `json:"clock_unknown,omitempty"`
-	// Waits says, on the leader, what keeps it from changing the group's members
-	// as it should.
+	// Waits says, on the leader, what keeps it from changing the group's members as it should.
 	Waits string `json:"waits,omitempty"`
-	// VotersAwaited is how many voters a group must have before it takes writes, where
-	// the node has founded the cluster and they are not there yet; 0: it takes them.
+	// VotersAwaited is how many voters a group must have before it takes writes, if the node has
+	// founded the cluster and they are still missing. It is 0 if the group takes writes.
 	VotersAwaited int `json:"voters_awaited,omitempty"`
 }
 
-// Keys is how many keys the cluster has: of each shard, what its leader says, or
-// where none is known the replica that has most.
+// Keys is the number of keys of the cluster: for each shard that of its leader, or of the replica
+// with the most keys if no leader is known.
 func (c *Cluster) Keys() int64 {
 	sum := int64(0)
 	for i := range c.Shards {
@@ -168,7 +167,7 @@ func (c *Cluster) Keys() int64 {
 	return sum
 }
 
-// AddrFor is where clients find the node that speak TLS, or do not.
+// AddrFor is the address of the node for clients that speak TLS, or for those that do not.
 func (n *Node) AddrFor(secured bool) string {
 	host, _, err := net.SplitHostPort(n.ClientAddr)
 	if !secured || n.TLSPort == 0 || err != nil {
@@ -210,7 +209,7 @@ func (c *Cluster) Judge() {
 	}
 }
 
-// judgeFounding tells which groups take no writes, for the cluster is not whole yet.
+// judgeFounding reports the groups that take no writes because the cluster is not complete yet.
 func (c *Cluster) judgeFounding() {
 	for i := range c.Nodes {
 		for _, g := range c.Nodes[i].Groups {
@@ -221,8 +220,8 @@ func (c *Cluster) judgeFounding() {
 	}
 }
 
-// measureLag compares the replicas of a group: one that its leader cannot reach
-// does not know what it lacks.
+// measureLag compares the replicas of a group, because a replica that its leader cannot reach does
+// not know how far it is behind.
 func (c *Cluster) measureLag(name string) {
 	var replicas []*Group
 	committed := uint64(0)
@@ -237,11 +236,10 @@ func (c *Cluster) measureLag(name string) {
 	}
 }
 
-// SilentMostMs is for how long a replica may not hear its leader: elections are
-// shorter by far.
+// SilentMostMs is how long a replica may be without news of its leader. Elections are far shorter.
 const SilentMostMs = 10_000
 
-// judgePlacement tells what is wanted and not there, or moving.
+// judgePlacement reports replicas that are missing or moving.
 func (c *Cluster) judgePlacement() {
 	live := 0
 	for i := range c.Nodes {
@@ -259,16 +257,14 @@ func (c *Cluster) judgePlacement() {
 	}
 }
 
-// expects tells whether a node should have a replica of a group. A status of a
-// node that does not tell where replicas are comes from one that has all
-// everywhere.
+// expects reports whether a node should have a replica of a group. If a status has no layout, it
+// comes from a node that has all replicas everywhere.
 func (c *Cluster) expects(n *Node, group string) bool {
 	i := slices.IndexFunc(c.Layout, func(s Shard) bool { return fmt.Sprint(s.ID) == group })
 	return i < 0 || slices.Contains(c.Layout[i].ReplicaIDs, n.ID)
 }
 
-// Waiting says in words what keeps groups from changing their members as they
-// should.
+// Waiting are texts that say what keeps groups from changing their members as they should.
 func (c *Cluster) Waiting() []string {
 	var all []string
 	for i := range c.Nodes {
@@ -319,7 +315,7 @@ func (c *Cluster) judgeGroup(name string) {
 		case g.SilentMs > SilentMostMs && expected:
 			deaf = append(deaf, fmt.Sprintf("node %s has not heard the leader of %s for %d s", n.Name, GroupTitle(name), g.SilentMs/1000))
 		}
-		// A full meta group has members that do not vote.
+		// A full meta group has members without a vote.
 		if g.Role == "learner" && !n.Learner && expected && (name != "meta" || g.Voters < metaVotersFull) {
 			c.degrade("node %s is a learner of %s", n.Name, GroupTitle(name))
 		}
@@ -334,7 +330,7 @@ func (c *Cluster) judgeGroup(name string) {
 	}
 }
 
-// metaVotersFull is how many voters the meta group has when it takes no more.
+// metaVotersFull is the maximum number of voters of the meta group.
 const metaVotersFull = 5
 
 // GroupTitle is a group's name in a sentence.

@@ -76,7 +76,7 @@ func TestHealthIsJudgedInWords(t *testing.T) {
 	}
 }
 
-// A replica that is cut off does not know what it lacks; the others do.
+// A replica that is cut off does not know how far it is behind, but the others do.
 func TestLagIsMeasuredByWhoKnowsMost(t *testing.T) {
 	c := Cluster{Shards: 1, Nodes: []Node{
 		member("a", "member", replica("meta", "leader", ""), Group{Name: "0", Role: "leader", Committed: 900, Executed: 890, Lag: 10}),
@@ -123,8 +123,7 @@ func TestAGroupIsFoundByItsName(t *testing.T) {
 	}
 }
 
-// A cluster whose replicas are placed misses what should be there, and not what
-// should not.
+// In a cluster with placed replicas, only a missing replica that is wanted counts.
 func TestOnlyWhatIsWantedIsMissed(t *testing.T) {
 	node := func(name string, groups ...Group) Node {
 		return Node{ID: name, Name: name, Membership: "member", Reachable: true, Groups: append(groups, Group{Name: "meta", Role: "follower", Voters: 3})}
@@ -151,7 +150,7 @@ func TestOnlyWhatIsWantedIsMissed(t *testing.T) {
 			t.Errorf("%s: %s, %q", c.name, s.Health, s.Reasons)
 		}
 	}
-	// The sixth node of a cluster has no vote in the meta group, and need not.
+	// The sixth node of a cluster has no vote in the meta group, and needs none.
 	sixth := node("f")
 	sixth.Groups[0] = Group{Name: "meta", Role: "learner", Voters: 5}
 	s := Cluster{Nodes: []Node{node("a", leader), sixth}, Shards: 1, Wanted: 1, Layout: []Shard{{Replicas: []string{"a"}, ReplicaIDs: []string{"a"}}}}
@@ -161,7 +160,7 @@ func TestOnlyWhatIsWantedIsMissed(t *testing.T) {
 	}
 }
 
-// A cluster's keys are those of all its shards, each counted once, wherever they are.
+// The cluster's keys are the keys of all shards, each counted once, wherever they are.
 func TestKeysAreCountedOnce(t *testing.T) {
 	of := func(group, role string, keys int64) Group { return Group{Name: group, Role: role, Keys: keys} }
 	c := Cluster{Shards: 3, Nodes: []Node{

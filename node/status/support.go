@@ -1,14 +1,14 @@
 package status
 
-// Support is what a node adds to a bundle of support, each part a text. There
-// are no keys, values or secrets in it.
+// Support is a node's contribution to a support bundle. Each part is a text. They contain no keys,
+// values or secrets.
 type Support struct {
 	Node string `json:"node"`
-	// Info is INFO everything; Config the settings in the form of redis.conf, with
-	// where each comes from.
+	// Info is the reply of INFO everything. Config is the settings in the form of redis.conf, with
+	// the origin of each.
 	Info   string `json:"info"`
 	Config string `json:"config"`
-	// Metrics is a scrape, Log the end of the log, Goroutines what each does.
+	// Metrics is a scrape, Log the end of the log, Goroutines the stacks of all goroutines.
 	Metrics    string `json:"metrics"`
 	Log        string `json:"log"`
 	Goroutines string `json:"goroutines"`

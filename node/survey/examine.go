@@ -18,22 +18,21 @@ import (
 	"lockstep/node/status"
 )
 
-// KindExamine asks a node for the facts of its machine, between nodes. Answer:
-// JSON of a status.Host.
+// KindExamine asks a node for the facts of its machine. The answer is JSON of a status.Host.
 const KindExamine uint8 = 34
 
 const (
-	// examineTimeout is how long a node may take: a sick disk is what is looked
-	// for.
+	// examineTimeout is how long a node may take. It is long because the examination must also find
+	// a slow disk.
 	examineTimeout = 10 * time.Second
-	// syncsTried is how many writes are timed, and syncsWithin bounds them all.
+	// syncsTried is how many writes are timed, and syncsWithin bounds their total time.
 	syncsTried  = 16
 	syncsWithin = 5 * time.Second
 	probeFile   = "doctor.probe"
 	probeBytes  = 4096
 )
 
-// ExamineJSON implements admin.Operator: the facts of all nodes' machines.
+// ExamineJSON implements admin.Operator: it returns the facts of all nodes' machines.
 func (v *Survey) ExamineJSON(ctx context.Context) ([]byte, error) {
 	view := v.Machine.View()
 	hosts := make([]status.Host, len(view.Nodes))
@@ -53,7 +52,7 @@ func (v *Survey) examine(ctx context.Context, known meta.Node) status.Host {
 	} else {
 		ctx, cancel := context.WithTimeout(ctx, examineTimeout)
 		defer cancel()
-		// The clock is asked first: the rest takes long.
+		// The clocks are compared first, because the examination takes long.
 		ahead, unsure, err := v.compareClocks(ctx, known.PeerAddr)
 		var answer []byte
 		if err == nil {
@@ -71,11 +70,11 @@ func (v *Survey) examine(ctx context.Context, known meta.Node) status.Host {
 	return h
 }
 
-// clockQuestion as the payload asks for the clock alone.
+// clockQuestion as the payload asks only for the clock.
 const clockQuestion = "clock"
 
-// compareClocks tells how far another node's clock is before this one's, give
-// or take half the time that the question took.
+// compareClocks returns how far another node's clock is ahead of this one's, give or take half the
+// round-trip time.
 func (v *Survey) compareClocks(ctx context.Context, addr string) (aheadMs, unsureMs float64, err error) {
 	const tries = 3
 	for range tries {
@@ -107,7 +106,7 @@ func (v *Survey) ServeExamine(payload []byte, reply func([]byte)) {
 	reply(data)
 }
 
-// host is what this node's machine is like.
+// host describes this node's machine.
 func (v *Survey) host() status.Host {
 	s := v.Config.Current()
 	h := status.Host{
@@ -133,8 +132,8 @@ func (v *Survey) host() status.Host {
 	return h
 }
 
-// syncTimes writes blocks to a file of the data folder and times how long each
-// takes until it is on disk; none if that is not possible.
+// syncTimes writes blocks to a file of the data folder and measures how long each takes until it is
+// on disk. It returns none if that is not possible.
 func syncTimes(dir string) []int64 {
 	path := filepath.Join(dir, probeFile)
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
@@ -159,7 +158,7 @@ func syncTimes(dir string) []int64 {
 	return took
 }
 
-// numberIn reads a number that the kernel shows in a file; -1: it does not.
+// numberIn reads a number from a file of the kernel. It returns -1 if there is none.
 func numberIn(path string) int64 {
 	text, err := os.ReadFile(path)
 	if err != nil {
@@ -172,7 +171,7 @@ func numberIn(path string) int64 {
 	return v
 }
 
-// chosenIn reads the word in brackets of a list that the kernel shows.
+// chosenIn reads the word in brackets from a list in a file of the kernel.
 func chosenIn(path string) string {
 	text, _ := os.ReadFile(path)
 	_, rest, _ := strings.Cut(string(text), "[")
@@ -180,7 +179,7 @@ func chosenIn(path string) string {
 	return word
 }
 
-// certificates are those of this node, for the doctor.
+// certificates adds the certificates of this node.
 func (v *Survey) certificates(h *status.Host) {
 	if v.TLS == nil {
 		return

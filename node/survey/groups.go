@@ -35,8 +35,8 @@ func (v *Survey) PeersOf(g *shard.Group, stats *shard.GroupStats) []Peer {
 	return peers
 }
 
-// Answering counts the voters of a group that this node leads which have
-// acknowledged it of late, itself included.
+// Answering is how many voters of a group that this node leads have recently acknowledged it,
+// including itself.
 func (v *Survey) Answering(g *shard.Group, stats *shard.GroupStats) int {
 	count := yes(g.Votes())
 	for _, peer := range v.PeersOf(g, stats) {
@@ -45,8 +45,7 @@ func (v *Survey) Answering(g *shard.Group, stats *shard.GroupStats) int {
 	return count
 }
 
-// answeringHeartbeats is for how many heartbeat times a member that is silent
-// counts as answering.
+// answeringHeartbeats is for how many heartbeat intervals a silent member counts as answering.
 const answeringHeartbeats = 2
 
 // HottestShown is how many of the most contended lock slots INFO shows.

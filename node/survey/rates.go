@@ -10,10 +10,10 @@ import (
 	"lockstep/proto/stats"
 )
 
-// Timings are how long what the node does often took.
+// Timings are histograms of how long frequent operations of the node take.
 type Timings struct{ Sync, Commit, Snapshot metrics.Histogram }
 
-// Took notes how long a piece of work took.
+// Took records how long a piece of work took.
 func (t *Timings) Took(what shard.Work, took time.Duration) {
 	switch what {
 	case shard.Commit:
@@ -28,13 +28,13 @@ type Rates struct {
 	ops, in, out atomic.Int64
 }
 
-// Ops are commands a second.
+// Ops are commands per second.
 func (r *Rates) Ops() int64 { return r.ops.Load() }
 
-// In are bytes a second from clients.
+// In are bytes per second from clients.
 func (r *Rates) In() int64 { return r.in.Load() }
 
-// Out are bytes a second to clients.
+// Out are bytes per second to clients.
 func (r *Rates) Out() int64 { return r.out.Load() }
 
 // Run measures until ctx ends.
@@ -49,7 +49,7 @@ func (r *Rates) Run(ctx context.Context, s *stats.Stats) {
 		case <-t.C:
 		}
 		o, i, w := s.Commands(), s.In.Load(), s.Out.Load()
-		// CONFIG RESETSTAT sets the counters back.
+		// CONFIG RESETSTAT resets the counters.
 		r.ops.Store(max(int64(o-ops), 0))
 		r.in.Store(max(int64(i-in), 0))
 		r.out.Store(max(int64(w-out), 0))

@@ -15,23 +15,23 @@ import (
 	"lockstep/node/process"
 )
 
-// KindSight asks a node what the page shows of it, between nodes. Payload: of how
-// many seconds samples are wanted, in decimal; 0: none, but all the rest.
-// Answer: JSON of a page.Told.
+// KindSight asks a node for the data that the page shows about it. The payload is, in decimal, for
+// how many seconds samples are wanted; 0 asks for everything except samples. The answer is JSON of
+// a page.Told.
 const KindSight uint8 = 36
 
 const (
-	// sightEvery is how often a node looks at itself.
+	// sightEvery is how often a node takes a sample.
 	sightEvery = time.Second
-	// sightTimeout is how long a node may take to tell.
+	// sightTimeout is how long a node may take to answer.
 	sightTimeout = Timeout
-	// placementFor is for how long a report on placement is shown: its forecast
-	// costs time.
+	// placementFor is how long a report on placement is shown again, because its forecast takes
+	// time.
 	placementFor = 5 * time.Second
 )
 
-// Watch looks once a second at what was done and who leads the meta group,
-// until the node stops. It reads counters; no command waits for it, or does more because of it.
+// Watch takes a sample once a second and checks who leads the meta group, until the node stops. It
+// only reads counters, so it delays no command and adds no work to any.
 func (v *Survey) Watch() {
 	t := time.NewTicker(sightEvery)
 	defer t.Stop()
@@ -58,21 +58,21 @@ func (v *Survey) countersNow() *page.Counters {
 	return c
 }
 
-// SeeLeader notes who leads a shard, as soon as it is heard.
+// SeeLeader records who leads a shard, as soon as this node learns it.
 func (v *Survey) SeeLeader(shard int, l leaders.Leadership) {
 	if node, ok := v.Machine.View().ByIncarnation(l.Node); ok {
 		v.changes.See(time.Now().UnixMilli(), member.GroupName(uint32(shard)), l.Term, node.Name)
 	}
 }
 
-// seeMetaLeader notes who leads the meta group.
+// seeMetaLeader records who leads the meta group.
 func (v *Survey) seeMetaLeader() {
 	if st := v.MetaGroup.Stats(); st.LeaderID != "" {
 		v.changes.See(time.Now().UnixMilli(), member.GroupName(meta.GroupID), st.Term, v.NameOf(string(st.LeaderID)))
 	}
 }
 
-// told is what this node tells; seconds as in a request.
+// told is this node's answer to KindSight for a number of seconds.
 func (v *Survey) told(seconds int) page.Told {
 	t := page.Told{ID: string(v.Self.ID()), NowMs: time.Now().UnixMilli()}
 	if seconds > 0 {
@@ -88,7 +88,7 @@ func (v *Survey) told(seconds int) page.Told {
 	return t
 }
 
-// tellLed reports on the groups that this node leads, and of the locks there.
+// tellLed adds the groups that this node leads, and the locks there.
 func (v *Survey) tellLed(t *page.Told) {
 	leads := map[int]bool{}
 	for _, s := range v.Shards() {
@@ -128,7 +128,7 @@ func (v *Survey) ServeSight(payload []byte, reply func([]byte)) {
 	reply(data)
 }
 
-// askSight asks all nodes; those that do not answer have told nothing.
+// askSight asks all nodes. The entry of a node that does not answer is empty.
 func (v *Survey) askSight(ctx context.Context, nodes []meta.Node, seconds int) []page.Told {
 	ctx, cancel := context.WithTimeout(ctx, sightTimeout)
 	defer cancel()
@@ -154,8 +154,8 @@ func (v *Survey) askSight(ctx context.Context, nodes []meta.Node, seconds int) [
 	return all
 }
 
-// placementLately is a report on placement that is a few seconds old at most, nil
-// if there is none.
+// placementLately returns a report on placement that is at most a few seconds old, or nil if there
+// is none.
 func (v *Survey) placementLately(ctx context.Context) *placement.Report {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -171,7 +171,7 @@ func (v *Survey) placementLately(ctx context.Context) *placement.Report {
 	return v.placement
 }
 
-// Page is where the page of the admin port has all that it shows.
+// Page is the source of all that the page of the admin port shows.
 func (v *Survey) Page() page.Source { return pageSource{v} }
 
 // pageSource is the page.Source of a node.

@@ -1,10 +1,10 @@
-// Package survey asks: this node what it is like, and all nodes what they are like.
+// Package survey collects the state of this node and of all nodes.
 //
-// It has the answers that nodes give each other about themselves (KindStatus, KindExamine, KindSight), and
-// puts those of all nodes together: the status that LOCKSTEP STATUS and the orders judge by, the doctor's
-// examination of machines, and what the web page shows. A node that does not answer in time is told of as
-// one that cannot be reached; nothing here waits longer. No command waits for a survey, or does more
-// because of it: it reads counters.
+// It answers the requests with which nodes ask each other about their state (KindStatus,
+// KindExamine, KindSight), and combines the answers of all nodes: the status on which LOCKSTEP
+// STATUS and the orders rely, the doctor's examination of machines, and the data of the web page. A
+// node that does not answer in time is reported as unreachable; nothing here waits longer. A survey
+// only reads counters, so it delays no command and adds no work to any.
 package survey
 
 import (
@@ -31,32 +31,31 @@ import (
 	"lockstep/proto/stats"
 )
 
-// KindStatus asks a node for its own status, between nodes. Answer: JSON of a
-// status.Node.
+// KindStatus asks a node for its own status. The answer is JSON of a status.Node.
 const KindStatus uint8 = 32
 
-// Timeout is how long a node may take to tell how it is.
+// Timeout is how long a node may take to report its status.
 const Timeout = 700 * time.Millisecond
 
-// Clock is what is known of this node's wall clock.
+// Clock compares this node's wall clock with those of other nodes.
 type Clock interface {
-	// Wall reads it.
+	// Wall reads this node's wall clock.
 	Wall() time.Time
-	// OffMs is how far it is ahead of what a majority of the nodes say.
+	// OffMs is by how many milliseconds it is ahead of a majority of the nodes.
 	OffMs() float64
 	// Limit is how far it may be off.
 	Limit() time.Duration
-	// Wrong says by how much a node's clock is further off than it may be; 0: it is not.
+	// Wrong returns by how much a node's clock is off, or 0 if that is within the limit.
 	Wrong(id meta.NodeID) time.Duration
 }
 
-// Facts are what a survey reads.
+// Facts are the parts of the node that a survey reads.
 type Facts struct {
 	*member.Member
 	Stats    *stats.Stats
 	Registry *client.Registry
 	Clock    Clock
-	// TLS has the certificates, nil: no port speaks TLS.
+	// TLS holds the certificates. It is nil if no port speaks TLS.
 	TLS *secure.Keeper
 	// Secret describes the cluster's secret.
 	Secret func() status.Secret
@@ -64,12 +63,12 @@ type Facts struct {
 	Ctx context.Context
 }
 
-// Survey asks this node, and all nodes.
+// Survey collects the state of this node and of all nodes.
 type Survey struct {
 	Facts
 	Timings Timings
 	Rates   Rates
-	// history and changes are what this node remembers for the page.
+	// history and changes are recorded for the page.
 	history page.History
 	changes page.Changes
 	// probing is held while the disk is timed.
@@ -80,10 +79,10 @@ type Survey struct {
 	placed    time.Time
 }
 
-// New has nothing to remember yet; the fields of its member may be filled in later.
+// New returns a survey without any samples. The fields of its member may be filled in later.
 func New(f Facts) *Survey { return &Survey{Facts: f} }
 
-// Status asks all nodes how they are and judges the whole.
+// Status asks all nodes for their status and judges the cluster.
 func (v *Survey) Status(ctx context.Context) *status.Cluster {
 	view := v.Machine.View()
 	c := &status.Cluster{ClusterID: v.Self.ClusterID, Shards: v.ShardCount(), Seen: v.Self.Name, Version: view.ClusterVersion, LastBackupMs: backup.LastMs(view)}
@@ -104,7 +103,7 @@ func (v *Survey) Status(ctx context.Context) *status.Cluster {
 	return c
 }
 
-// placeOf tells where a shard is and should be.
+// placeOf describes where a shard's replicas are and should be.
 func (v *Survey) placeOf(view *meta.View, s *meta.Shard) status.Shard {
 	p := status.Shard{ID: s.ID, FirstSlot: s.FirstSlot, LastSlot: s.LastSlot, Replicas: []string{}, ReplicaIDs: []string{}}
 	for _, id := range s.Replicas {
@@ -122,7 +121,7 @@ func (v *Survey) placeOf(view *meta.View, s *meta.Shard) status.Shard {
 	return p
 }
 
-// StatusOf asks one node how it is.
+// StatusOf asks one node for its status.
 func (v *Survey) StatusOf(ctx context.Context, known meta.Node) status.Node {
 	var s status.Node
 	if known.ID == v.Self.ID() {
@@ -154,7 +153,7 @@ func (v *Survey) ServeStatus(reply func([]byte)) {
 	reply(data)
 }
 
-// ownStatus is how this node is.
+// ownStatus is the status of this node.
 func (v *Survey) ownStatus() status.Node {
 	s := status.Node{
 		ID: string(v.Self.ID()), Name: v.Self.Name, Reachable: true, Version: process.Version, KnowsVersion: meta.KnownVersion(), PID: os.Getpid(),
@@ -183,22 +182,22 @@ func keysOf(s *shard.Shard) int64 {
 	return int64(keys)
 }
 
-// watermarks are those of a state machine.
+// watermarks are the progress of a state machine.
 type watermarks interface {
 	Queued() uint64
 	Executed() uint64
 }
 
-// executedOf is how far a replica has run what Raft has given it up to applied.
-// Raft's own entries pass the state machine by; what that was given and has not run
-// is what it is behind.
+// executedOf is the index up to which a replica has executed the log, of which Raft has delivered
+// the entries up to applied. Raft's own entries do not reach the state machine, so the lag is the
+// number of entries that the state machine has queued and not executed.
 func executedOf(applied uint64, m watermarks) uint64 {
-	// Executed first: it never passes the other.
+	// Executed is read first, because it is never greater than Queued.
 	executed := m.Executed()
 	return applied - min(applied, m.Queued()-executed)
 }
 
-// GroupStatus is how a replica of a group is; s is that of a shard, nil: the group is the meta group.
+// GroupStatus is the status of a replica of a group. s is the shard, or nil for the meta group.
 func (v *Survey) GroupStatus(name string, g *shard.Group, s *shard.Shard) status.Group {
 	st := g.Stats()
 	out := status.Group{
@@ -225,7 +224,7 @@ func (v *Survey) GroupStatus(name string, g *shard.Group, s *shard.Shard) status
 	switch {
 	case st.Role == "leader":
 	case st.LastContact == 0 && st.Role == "candidate":
-		out.SilentMs = time.Since(v.Started).Milliseconds() // It was never heard.
+		out.SilentMs = time.Since(v.Started).Milliseconds() // no leader was ever heard
 	default:
 		out.SilentMs = st.LastContact.Milliseconds()
 	}

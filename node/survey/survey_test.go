@@ -2,7 +2,7 @@ package survey
 
 import "testing"
 
-// running is a state machine that runs an entry whenever somebody looks.
+// running is a state machine that executes one more entry at each look.
 type running struct{ queued, executed uint64 }
 
 func (r *running) Queued() uint64 {
@@ -15,7 +15,7 @@ func (r *running) Executed() uint64 {
 	return r.executed
 }
 
-// A replica that goes on while it is looked at is not taken for one that has run
+// A replica that makes progress during the look must not be reported as one that has executed
 // nothing.
 func TestWhatRunsMeanwhileIsNotMissed(t *testing.T) {
 	for _, open := range []uint64{0, 1, 7} {

@@ -15,15 +15,15 @@ import (
 	"lockstep/proto/acl"
 )
 
-// A node judges its clients by its own copy of the cluster's users. While it is cut off from
-// the meta group's leader, it does not hear that a user was deleted. So it asks the leader
-// every few seconds whether its copy is the newest, and refuses more and more while it has
-// no answer: docs/decisions/0012-users-that-nobody-confirms.md.
+// A node judges its clients by its own copy of the cluster's users. While it is cut off from the
+// meta group's leader, it does not learn that a user was deleted. So it asks the leader every few
+// seconds whether its copy is the newest, and refuses more and more while no answer comes:
+// docs/decisions/0012-users-that-nobody-confirms.md.
 
 // Verb asks the meta group's leader how often the users have changed.
 const Verb = "users.changes"
 
-// Serve answers Verb for the meta group's leader.
+// Serve answers Verb on the meta group's leader.
 func Serve(m *member.Member) courier.Handler {
 	return func(ctx context.Context, _ uint32, _ []byte) ([]byte, error) {
 		if err := membership.NewReplica(m.MetaGroup).Confirm(ctx); err != nil {
@@ -33,8 +33,7 @@ func Serve(m *member.Member) courier.Handler {
 	}
 }
 
-// confirm returns nil when this node has all changes of users that were made before the
-// call.
+// confirm returns nil once this node has all changes of users that were made before the call.
 func (u *Users) confirm(ctx context.Context) error {
 	body, err := u.Member.Courier.Do(ctx, meta.GroupID, Verb, nil)
 	if err != nil {
@@ -48,14 +47,14 @@ func (u *Users) confirm(ctx context.Context) error {
 	return err
 }
 
-// cast has the clients judged by users in another doubt.
+// cast sets the doubt, and judges the clients again with it.
 func (u *Users) cast(d acl.Doubt) {
 	before := u.Users().Doubt()
 	u.doubt.Store(uint32(d))
 	u.rejudge()
 	now := u.Users().Doubt()
 	if now == before {
-		return // nobody needs a password here
+		return // doubt does not apply: clients need no password here
 	}
 	switch now {
 	case acl.NoDoubt:
@@ -67,15 +66,15 @@ func (u *Users) cast(d acl.Doubt) {
 	}
 }
 
-// doubtBounds are how long users hold that nobody confirms; 0: for ever.
+// doubtBounds are how old users may become without a confirmation. A bound of 0 means for ever.
 type doubtBounds struct{ admin, all time.Duration }
 
 func doubtBoundsOf(s *config.Settings) doubtBounds {
 	return doubtBounds{time.Duration(s.ACLStaleAdminMs) * time.Millisecond, time.Duration(s.ACLStaleMs) * time.Millisecond}
 }
 
-// at is the doubt that users of an age are in, and for how long they will stay in it; 0:
-// until somebody confirms them.
+// at returns the doubt for users of an age, and for how long it will last, or 0 if it lasts until
+// the next confirmation.
 func (b doubtBounds) at(age time.Duration) (d acl.Doubt, left time.Duration) {
 	for _, step := range [...]struct {
 		d     acl.Doubt
@@ -93,28 +92,28 @@ func (b doubtBounds) at(age time.Duration) (d acl.Doubt, left time.Duration) {
 }
 
 const (
-	// confirmEvery is how often the users are confirmed; more often where a bound is short,
-	// but not more often than confirmPause.
+	// confirmEvery is how often the users are confirmed. If a bound is short, they are confirmed
+	// more often, but with at least confirmPause in between.
 	confirmEvery = 10 * time.Second
 	confirmPause = 100 * time.Millisecond
-	// confirmAgain is the pause behind a question that was not answered, confirmWait how
-	// long an answer may take.
+	// confirmAgain is the pause after a request without an answer, confirmWait how long the node
+	// waits for an answer.
 	confirmAgain = time.Second
 	confirmWait  = 5 * time.Second
 )
 
-// doubter has users confirmed, and says which doubt they are in.
+// doubter confirms the users regularly, and decides which doubt applies to them.
 type doubter struct {
 	now     func() time.Duration
 	bounds  func() doubtBounds
 	confirm func(context.Context) error
 	cast    func(acl.Doubt)
-	// confirmed is when the newest question was put that was answered, in nanoseconds.
+	// confirmed is when the newest request was sent that got an answer, in nanoseconds.
 	confirmed atomic.Int64
 	doubt     acl.Doubt
 }
 
-// newDoubter takes the users for confirmed at this moment.
+// newDoubter returns a doubter that counts the users as confirmed now.
 func newDoubter(u *Users) *doubter {
 	d := &doubter{
 		now: raftio.Now, bounds: func() doubtBounds { return doubtBoundsOf(u.Config.Current()) },
@@ -124,13 +123,13 @@ func newDoubter(u *Users) *doubter {
 	return d
 }
 
-// Unconfirmed is for how long nobody has confirmed the users.
+// Unconfirmed is the time since the users were last confirmed.
 func (u *Users) Unconfirmed() time.Duration { return u.doubter.age() }
 
-// age is for how long nobody has confirmed the users.
+// age is the time since the users were last confirmed.
 func (d *doubter) age() time.Duration { return d.now() - time.Duration(d.confirmed.Load()) }
 
-// run ends with ctx.
+// run confirms the users until ctx ends.
 func (d *doubter) run(ctx context.Context) {
 	for ctx.Err() == nil {
 		pause := d.ask(ctx)
@@ -143,8 +142,8 @@ func (d *doubter) run(ctx context.Context) {
 	}
 }
 
-// ask puts the question once, and no longer than the doubt stays the same. It returns how
-// long to wait until the next time.
+// ask sends one request, and waits at most until the doubt changes. It returns how long to wait
+// before the next one.
 func (d *doubter) ask(ctx context.Context) (pause time.Duration) {
 	began, wait := d.now(), confirmWait
 	if _, left := d.bounds().at(d.age()); left > 0 {
@@ -163,7 +162,7 @@ func (d *doubter) ask(ctx context.Context) (pause time.Duration) {
 	return pause
 }
 
-// judge casts the doubt of the moment, and returns for how long it will stay.
+// judge applies the current doubt, and returns for how long it will last.
 func (d *doubter) judge() (left time.Duration) {
 	doubt, left := d.bounds().at(d.age())
 	if doubt != d.doubt {

@@ -12,8 +12,8 @@ import (
 	"lockstep/proto/acl"
 )
 
-// TestUsersThatNobodyConfirmsAreDoubted on time, also while a question hangs, and no longer
-// than until somebody answers.
+// TestUsersThatNobodyConfirmsAreDoubted: the doubt begins on time, also while a request hangs, and
+// ends with the next answer.
 func TestUsersThatNobodyConfirmsAreDoubted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		begin := time.Now()
@@ -30,7 +30,7 @@ func TestUsersThatNobodyConfirmsAreDoubted(t *testing.T) {
 				if !cut.Load() {
 					return nil
 				}
-				<-ctx.Done() // a cut answers nothing
+				<-ctx.Done() // while the node is cut off no answer comes
 				return ctx.Err()
 			},
 			cast: func(d acl.Doubt) { changes = append(changes, change{time.Since(begin), d}) },
@@ -63,7 +63,7 @@ func TestUsersThatNobodyConfirmsAreDoubted(t *testing.T) {
 	})
 }
 
-// TestBoundsOfDoubt: 0 is no bound.
+// TestBoundsOfDoubt: a bound of 0 is no bound.
 func TestBoundsOfDoubt(t *testing.T) {
 	for _, c := range []struct {
 		admin, all, age time.Duration
@@ -84,7 +84,8 @@ func TestBoundsOfDoubt(t *testing.T) {
 	}
 }
 
-// TestAnEarlierAnswerCountsFromItsQuestion: what changed while it was on its way is not in it.
+// TestAnEarlierAnswerCountsFromItsQuestion: an answer does not contain changes that were made after
+// its request.
 func TestAnEarlierAnswerCountsFromItsQuestion(t *testing.T) {
 	now := time.Hour
 	d := &doubter{

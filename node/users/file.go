@@ -14,20 +14,19 @@ import (
 	"lockstep/ground/durable"
 )
 
-// usersFile keeps, in the data folder, the users as they were last. A node serves
-// clients before the meta group's log has come to it again, and must not take a
-// default user without a password for the cluster's meanwhile.
+// usersFile keeps the last known users in the data folder. A node serves clients before it has
+// received the meta group's log again. Without the file it might meanwhile take a default user
+// without a password for the cluster's.
 const usersFile = identity.UsersFile
 
-// keptUsers is what the file says. Passwords are in it as SHA-256 alone.
+// keptUsers is the content of the file. It has passwords only as SHA-256.
 type keptUsers struct {
 	Changes uint64      `json:"changes"`
 	Users   []meta.User `json:"users"`
 }
 
-// remember begins with the users of the file. Where there is none, this node
-// never had any: then it asks the meta group, and does not go on without an
-// answer.
+// remember starts with the users of the file. Without a file this node never had any users, and it
+// asks the meta group; if no answer comes, it does not start.
 func (u *Users) remember(ctx context.Context) error {
 	data, err := os.ReadFile(filepath.Join(u.Member.Folder.Dir(), usersFile))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -46,8 +45,8 @@ func (u *Users) remember(ctx context.Context) error {
 	return nil
 }
 
-// ask waits until this node has seen every user that the meta group had when it
-// asked: an entry that changes nothing comes after theirs.
+// ask waits until this node has seen every user that the meta group had at the time of the call. It
+// appends an entry that changes nothing and so comes after all of them.
 func (u *Users) ask(ctx context.Context) error {
 	if _, err := u.Member.Meta.Do(ctx, &meta.ChangeUsers{First: true}); err != nil {
 		return fmt.Errorf("the cluster's users could not be asked for: %w", err)
@@ -56,7 +55,7 @@ func (u *Users) ask(ctx context.Context) error {
 	return u.keep()
 }
 
-// keep writes the users into the file, if it says something older.
+// keep writes the users into the file, if the file is older.
 func (u *Users) keep() error {
 	u.mu.Lock()
 	defer u.mu.Unlock()

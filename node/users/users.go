@@ -1,9 +1,9 @@
-// Package users has the cluster's users as the clients of this node see them.
+// Package users holds the cluster's users as the clients of this node see them.
 //
-// The truth is the meta group's: a change is worked out of the newest records, and is proposed again if
-// another one came between. A node keeps a copy in its data folder, so that it never takes a default
-// user without a password for the cluster's while the meta group's log has not come to it again. A copy
-// that nobody confirms is doubted more and more (doubt.go).
+// The meta group has the authoritative users. A change is computed from the newest records, and
+// proposed again if another change came first. A node keeps a copy in its data folder, because
+// otherwise it could take a default user without a password for the cluster's until it has received
+// the meta group's log again. A copy that is not confirmed is doubted more and more (doubt.go).
 package users
 
 import (
@@ -23,35 +23,35 @@ import (
 	"lockstep/proto/acl"
 )
 
-// Facts are what the users need of their node.
+// Facts are what the users need from their node.
 type Facts struct {
 	Config *config.Config
 	Log    *slog.Logger
 	Member *member.Member
-	// Clients are told when the users have changed.
+	// Clients are notified when the users have changed.
 	Clients Clients
-	// Go does something in a goroutine that ends with Ctx.
+	// Go runs a function in a goroutine that ends with Ctx.
 	Go  func(do func()) bool
 	Ctx context.Context
 }
 
 // Clients are this node's clients.
 type Clients interface {
-	// Rejudge has all clients go by these users.
+	// Rejudge makes all clients use these users.
 	Rejudge(users *acl.Users)
 }
 
-// Users are the cluster's users as this node's clients see them: the meta
-// group's records, and for a default user without one the node's requirepass.
+// Users are the cluster's users as this node's clients see them: the meta group's records, and the
+// node's requirepass if the default user has no record.
 type Users struct {
 	Facts
 	mu sync.Mutex // held while now is replaced, and while the file is written; guards kept, keptAt
-	// now was made of the records after changes changes, and of the password pass.
+	// now was made from the records after `changes` changes, and with the password pass.
 	now atomic.Pointer[usersAt]
-	// kept: the file in the data folder says what was after keptAt changes.
+	// kept means that the file in the data folder has the users after keptAt changes.
 	kept   bool
 	keptAt uint64
-	// doubt is the acl.Doubt of the moment.
+	// doubt is the current acl.Doubt.
 	doubt   atomic.Uint32
 	doubter *doubter
 }
@@ -64,15 +64,15 @@ type usersAt struct {
 	doubt   acl.Doubt
 }
 
-// changeUsersMax bounds how often a change is worked out again because others
-// came between, and how long it is tried.
+// changeUsersMax bounds how often a change is computed again because other changes came first, and
+// changeUsersWait for how long.
 const (
 	changeUsersMax  = 64
 	changeUsersWait = 10 * time.Second
 )
 
-// Open begins with the users that the data folder has kept, or asks the meta group where it has kept
-// none, and from then on goes by the users of the moment.
+// Open starts with the users from the data folder, or asks the meta group if the folder has none.
+// From then on it follows the current users.
 func Open(ctx context.Context, f Facts) (*Users, error) {
 	u := &Users{Facts: f}
 	u.doubter = newDoubter(u)
@@ -97,7 +97,7 @@ func (u *Users) Users() *acl.Users {
 	}
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	doubt = acl.Doubt(u.doubt.Load()) // another may have come while this one waited
+	doubt = acl.Doubt(u.doubt.Load()) // another goroutine may have changed it while this one waited
 	next := &usersAt{records: Records(v), changes: v.UserChanges, pass: pass, doubt: doubt}
 	var before *acl.Users
 	if now := u.now.Load(); now != nil {
@@ -108,7 +108,8 @@ func (u *Users) Users() *acl.Users {
 	}
 	next.Users = acl.NewUsers(next.records, pass, before)
 	if next.changes > 0 || pass != "" {
-		// Else everybody may do everything, as far as is known here.
+		// With neither users nor a password every client may do everything, as far as this node knows, and
+		// doubt does not apply.
 		next.Users = next.Users.InDoubt(doubt)
 	}
 	u.now.Store(next)
@@ -124,7 +125,7 @@ func Records(v *meta.View) []acl.Record {
 	return records
 }
 
-// rejudge has the clients of this node go by the users of the moment.
+// rejudge makes the clients of this node use the current users.
 func (u *Users) rejudge() {
 	now := u.Users()
 	if err := u.keep(); err != nil {
@@ -145,7 +146,7 @@ func (u *Users) ChangeUsers(work func(*acl.Users) (acl.Change, error)) error {
 		}
 		result, err := u.Member.Meta.Do(ctx, commandOf(change, v.UserChanges))
 		if errors.Is(err, meta.ErrStale) {
-			// This node may be behind; then its view moves on by itself.
+			// This node may be behind; then its view advances without further action.
 			_, _ = u.Member.Machine.Wait(ctx, func(now *meta.View) bool { return now.UserChanges > v.UserChanges })
 			continue
 		}
@@ -153,7 +154,7 @@ func (u *Users) ChangeUsers(work func(*acl.Users) (acl.Change, error)) error {
 			return textOfUsers(err)
 		}
 		if !result.Changed && len(change.Delete) == 0 && u.Member.Machine.View().UserChanges != v.UserChanges {
-			continue // there was nothing to change in users of the past
+			continue // the change may only have been empty for outdated users
 		}
 		u.rejudge()
 		return nil
@@ -172,8 +173,8 @@ func commandOf(change acl.Change, after uint64) *meta.ChangeUsers {
 	return c
 }
 
-// textOfUsers is the reply for a change that was refused, or of which nobody
-// could say whether it was made.
+// textOfUsers is the error reply for a change that was refused, or that may or may not have been
+// made.
 func textOfUsers(err error) error {
 	var refusal *meta.Refusal
 	if errors.As(err, &refusal) {
@@ -182,8 +183,8 @@ func textOfUsers(err error) error {
 	return fmt.Errorf("INDETERMINATE the users may have been changed: %w", err)
 }
 
-// SetPassword gives the default user the password of CONFIG SET requirepass:
-// there is one truth, the cluster's.
+// SetPassword gives the default user the password of CONFIG SET requirepass. The password is stored
+// only among the cluster's users.
 func (u *Users) SetPassword(pairs []config.Pair) error {
 	i := slices.IndexFunc(pairs, func(p config.Pair) bool { return strings.EqualFold(p.Name, "requirepass") })
 	if i < 0 {
@@ -199,14 +200,14 @@ func (u *Users) SetPassword(pairs []config.Pair) error {
 	})
 }
 
-// Found brings the users of the ACL file or of the configuration into a
-// cluster that has none yet. Clients are not served before.
+// Found writes the users of the ACL file or of the configuration into a cluster that has none yet.
+// Clients are not served before that.
 func (u *Users) Found(ctx context.Context) error {
 	s := u.Config.Current()
 	if s.ACLFile == "" && len(s.Users) == 0 {
 		return nil
 	}
-	// A node that has kept users needs no quorum to know that there are some.
+	// A node with users in its folder knows without a quorum that the cluster has users.
 	if u.now.Load().changes == 0 {
 		if _, err := u.Member.Machine.Wait(ctx, (*meta.View).Created); err != nil {
 			return fmt.Errorf("the cluster's users could not be looked at: %w", err)

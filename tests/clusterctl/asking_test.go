@@ -8,7 +8,7 @@ import (
 	"lockstep/tests/kit/proc"
 )
 
-// atTerminal runs a verb for a person at a terminal who gives an answer.
+// atTerminal runs a verb at a terminal and types an answer.
 func atTerminal(t *testing.T, answer, addr string, args ...string) (said string, code int) {
 	t.Helper()
 	line := strings.Join(append([]string{proc.Clusterctl(t), "-a", addr}, args...), " ")
@@ -21,7 +21,7 @@ func atTerminal(t *testing.T, answer, addr string, args ...string) (said string,
 	return string(out), cmd.ProcessState.ExitCode()
 }
 
-// At a terminal a verb that destroys something asks, and takes nothing but a yes.
+// At a terminal a destructive verb asks first, and does nothing unless the answer is yes.
 func TestDestructiveVerbsAsk(t *testing.T) {
 	proc.NeedProcesses(t)
 	t.Parallel()
@@ -36,7 +36,7 @@ func TestDestructiveVerbsAsk(t *testing.T) {
 		"scale --to 2 --prefix n":      "Remove n3, n2? Their data folders will never be accepted again. [yes/no]",
 	} {
 		for _, answer := range []string{"no", "", "maybe"} {
-			// Where nobody leads at that moment it is refused before anybody is asked.
+			// If there is no leader at that moment, the verb is refused before it asks.
 			var out string
 			var code int
 			proc.Poll(patience, func() bool {
@@ -58,7 +58,7 @@ func TestDestructiveVerbsAsk(t *testing.T) {
 	healthy(t, addr, 2, 0)
 }
 
-// At a terminal top stays in place.
+// At a terminal top redraws in place.
 func TestTopStaysInPlace(t *testing.T) {
 	proc.NeedProcesses(t)
 	t.Parallel()

@@ -9,8 +9,8 @@ import (
 	"lockstep/tests/kit/proc"
 )
 
-// midway measures until something could be done in the middle: just then there may be
-// nobody who leads, or who could take over. No client is told an error meanwhile.
+// midway repeats a measurement until its action in the middle succeeded, because at that moment
+// there may be no leader, or no node that could take over. No client may see an error meanwhile.
 func midway(t *testing.T, addr string, args ...string) (r bench.Result) {
 	t.Helper()
 	out, errs, code := "", "", 0
@@ -30,8 +30,8 @@ func midway(t *testing.T, addr string, args ...string) (r bench.Result) {
 	return r
 }
 
-// The leadership is handed over in the middle of a measurement, and then the
-// leader is killed: clients are told no error, and the pause is measured.
+// The leadership is transferred in the middle of a measurement, and in another one the leader is
+// killed. Clients see no error, and the pause is measured.
 func TestBenchGoesThroughAChangeOfLeader(t *testing.T) {
 	proc.NeedProcesses(t)
 	t.Parallel()

@@ -12,10 +12,10 @@ import (
 	"lockstep/tests/kit/proc"
 )
 
-// near is how far two times may be apart that are to be the same.
+// near is the maximum difference of two times that count as equal.
 const near = 2 * time.Second
 
-// clocks is what `clusterctl clock` says.
+// clocks is the output of `clusterctl clock`.
 type clocks struct {
 	LimitMs int64            `json:"clock_limit_ms"`
 	Nodes   []nodeClock      `json:"nodes"`
@@ -32,7 +32,7 @@ type nodeClock struct {
 // dayAhead is how far the time of day of the shard is ahead of this machine's.
 func dayAhead(t *testing.T, addr string) time.Duration {
 	t.Helper()
-	proc.MustAsk(t, addr, "DEL", "days") // a stream's ids never go back
+	proc.MustAsk(t, addr, "DEL", "days") // because a stream's ids never go back
 	id := proc.MustAsk(t, addr, "XADD", "days", "*", "f", "v")
 	ms, err := strconv.ParseInt(strings.Split(id, "-")[0], 10, 64)
 	if err != nil {
@@ -43,8 +43,9 @@ func dayAhead(t *testing.T, addr string) time.Duration {
 
 func isNear(a, b time.Duration) bool { return (a - b).Abs() < near }
 
-// A wrong clock is told of, and its node leads no more. A cluster that was stamped into the future, for all clocks
-// were ahead, is brought back by an order, at once, and no time to live changes.
+// A wrong clock is reported, and its node gives up its leadership. If all clocks were ahead and so
+// the cluster's times are in the future, an order sets them back at once, and no time to live
+// changes.
 func TestClocksAreShownAndTheTimeOfDayIsSet(t *testing.T) {
 	t.Parallel()
 	program := proc.ClockedLockstepd(t)
@@ -77,7 +78,7 @@ func TestClocksAreShownAndTheTimeOfDayIsSet(t *testing.T) {
 	goesOnTime(t, other.Addr(), 0)
 }
 
-// goesOnTime: a key that is to go at a time of day goes then, by clocks that are so much ahead.
+// goesOnTime checks that a key expires at its time of day, by clocks that are ahead.
 func goesOnTime(t *testing.T, addr string, ahead time.Duration) {
 	t.Helper()
 	due := time.Now().Add(time.Second)
@@ -97,7 +98,8 @@ func setClocks(t *testing.T, ahead time.Duration, nodes ...*proc.Node) {
 	}
 }
 
-// wrongClockIsTold: clock, INFO and doctor say whose clock is an hour ahead, and the node gives up what it leads.
+// wrongClockIsTold checks that clock, INFO and doctor report the clock that is an hour ahead, and
+// that its node gives up its leadership.
 func wrongClockIsTold(t *testing.T, bad, other *proc.Node) {
 	t.Helper()
 	proc.Wait(t, patience, "its clock is wrong and it leads no more", func() bool {

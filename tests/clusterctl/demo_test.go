@@ -15,7 +15,7 @@ import (
 	"lockstep/tests/kit/proc"
 )
 
-// spoken is a program that goes on until it is interrupted, and what it said.
+// spoken is a program that runs until it is interrupted, with its output.
 type spoken struct {
 	t   *testing.T
 	cmd *exec.Cmd
@@ -55,7 +55,7 @@ func (s *spoken) text() string {
 	return s.said.String()
 }
 
-// says waits until it has said something.
+// says waits until the output matches what.
 func (s *spoken) says(what *regexp.Regexp) {
 	s.t.Helper()
 	proc.Wait(s.t, patience, "it says "+what.String(), func() bool {
@@ -70,7 +70,7 @@ func (s *spoken) says(what *regexp.Regexp) {
 	})
 }
 
-// interrupt ends it as Ctrl-C does, and returns its exit code.
+// interrupt ends the program as Ctrl-C does, and returns its exit code.
 func (s *spoken) interrupt() int {
 	s.t.Helper()
 	if err := s.cmd.Process.Signal(syscall.SIGINT); err != nil {
@@ -83,8 +83,8 @@ func (s *spoken) interrupt() int {
 	return s.cmd.ProcessState.ExitCode()
 }
 
-// Without a terminal the demo prints lines, with what was written and read back, and
-// the last word is about all of it.
+// Without a terminal the demo prints lines with the numbers of writes and of keys read back. The
+// last line is about all of them.
 func TestTheDemoPrintsLinesWithoutATerminal(t *testing.T) {
 	proc.NeedProcesses(t)
 	t.Parallel()
@@ -97,8 +97,8 @@ func TestTheDemoPrintsLinesWithoutATerminal(t *testing.T) {
 	}
 }
 
-// With --watch the table comes again and again, and says what has become of the
-// cluster since; who interrupts it has seen what there was to see.
+// With --watch the table is printed repeatedly, with the current state of the cluster. An interrupt
+// ends it with exit code 0.
 func TestStatusIsShownAgainAndAgain(t *testing.T) {
 	proc.NeedProcesses(t)
 	t.Parallel()

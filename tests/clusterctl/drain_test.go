@@ -13,23 +13,23 @@ import (
 	"lockstep/tests/kit/respconn"
 )
 
-// counting is a client that increments all the time: a counter of its own,
-// and one that it shares with the others.
+// counting is a client that increments two counters all the time: one of its own, and one that it
+// shares with the others.
 type counting struct {
 	conn *respconn.Conn
 	own  string
-	// done is how often both were incremented.
+	// done is how often the client has incremented both.
 	done atomic.Int64
 	stop atomic.Bool
-	// longestNs is the longest wait for a reply since it was last taken.
+	// longestNs is the longest wait for a reply since it was last read.
 	longestNs atomic.Int64
 	ended     chan error
 }
 
 const (
 	sharedCounter = "count:all"
-	// pace is the least time from one round of a client to the next: the machine is for
-	// the nodes.
+	// pace is the minimum time between two rounds of a client. It leaves most of the machine to the
+	// nodes.
 	pace = 2 * time.Millisecond
 )
 
@@ -104,7 +104,7 @@ func advance(t *testing.T, clients []*counting, n int64) {
 	})
 }
 
-// longestOf is the longest wait of all clients since it was last asked for.
+// longestOf is the longest wait of all clients since the last call.
 func longestOf(clients []*counting) time.Duration {
 	longest := time.Duration(0)
 	for _, c := range clients {
@@ -113,8 +113,8 @@ func longestOf(clients []*counting) time.Duration {
 	return longest
 }
 
-// endAll ends the clients, checks through a node that everything they were told
-// was done was done once, and returns the number of rounds.
+// endAll stops the clients, checks through a node that every acknowledged increment was done once,
+// and returns the number of rounds.
 func endAll(t *testing.T, clients []*counting, addr string) int {
 	t.Helper()
 	var failed error
@@ -138,9 +138,9 @@ func endAll(t *testing.T, clients []*counting, addr string) int {
 	return total
 }
 
-// A leader that is told to stop under load hands over first: clients of the
-// other nodes notice a pause and nothing else. The nodes bear a long silence, so
-// that on a busy machine, too, nobody misses a leader that is there.
+// A leader that is told to stop under load transfers its leadership first: clients of the other
+// nodes see only a pause. The nodes have long heartbeat timeouts, so that even on a busy machine no
+// follower misses a leader that is alive.
 func TestALeaderThatIsToldToStopHandsOver(t *testing.T) {
 	proc.NeedProcesses(t)
 	t.Parallel()
@@ -171,7 +171,7 @@ func TestALeaderThatIsToldToStopHandsOver(t *testing.T) {
 	next := c.WaitLeader()
 	total := endAll(t, clients, next.Addr())
 
-	// One term on, and nobody stood for election by himself: it was a transfer.
+	// The term is one higher, and no node stood for election by itself: it was a transfer.
 	if was, err := strconv.Atoi(term); err != nil || proc.Info(next.Addr(), "raft")["raft_term"] != strconv.Itoa(was+1) {
 		t.Errorf("term %s after %s", proc.Info(next.Addr(), "raft")["raft_term"], term)
 	}

@@ -15,8 +15,8 @@ import (
 	"lockstep/tests/kit/proc"
 )
 
-// A terminal that is closed, or somebody who means "read your files again", ends
-// no node: SIGHUP is ignored, as by redis-server.
+// A closed terminal, or an operator who means "read your files again", ends no node: SIGHUP is
+// ignored, as by redis-server.
 func TestANodeOutlivesItsTerminal(t *testing.T) {
 	proc.NeedProcesses(t)
 	t.Parallel()
@@ -31,7 +31,7 @@ func TestANodeOutlivesItsTerminal(t *testing.T) {
 	says(t, n.Log(), "stopping")
 }
 
-// Who reads what a node says may go: the node goes on.
+// The reader of a node's output may go away: the node continues.
 func TestANodeOutlivesWhoReadsItsLog(t *testing.T) {
 	proc.NeedProcesses(t)
 	t.Parallel()
@@ -73,7 +73,7 @@ func TestANodeOutlivesWhoReadsItsLog(t *testing.T) {
 	}
 }
 
-// Who interrupts a node twice does not wait for its end.
+// A second interrupt ends a node at once.
 func TestASecondInterruptEndsANodeAtOnce(t *testing.T) {
 	proc.NeedProcesses(t)
 	t.Parallel()
@@ -91,7 +91,7 @@ func TestASecondInterruptEndsANodeAtOnce(t *testing.T) {
 	}
 }
 
-// Where the log is a file, the reason for an end stands in it, too.
+// If the log is a file, the reason why the node ended is in the file, too.
 func TestTheLogFileSaysWhyANodeEnded(t *testing.T) {
 	proc.NeedProcesses(t)
 	t.Parallel()
@@ -114,14 +114,14 @@ func TestTheLogFileSaysWhyANodeEnded(t *testing.T) {
 	why := fmt.Sprintf("port %d is taken by another program", port)
 	says(t, string(out), why)
 	says(t, string(text), why)
-	// It has founded no cluster, nor joined one as a member that is dead from then on.
+	// The node has not founded a cluster, nor joined one, in which it would now be a dead member.
 	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
 		t.Errorf("it has left %v, %v", left, err)
 	}
 }
 
-// hanging is a server that does not answer LOCKSTEP, and a channel that is told when
-// it has been asked that.
+// hanging is a server that does not answer LOCKSTEP, and a channel that gets a token when the
+// server has received that command.
 func hanging(t *testing.T) (addr string, asked <-chan struct{}) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -142,7 +142,7 @@ func hanging(t *testing.T) (addr string, asked <-chan struct{}) {
 				told <- struct{}{}
 			case strings.Contains(said, "PING"):
 				_, _ = c.Write([]byte("+PONG\r\n"))
-			default: // What the client library begins with.
+			default: // the commands that the client library sends first
 				_, _ = c.Write([]byte("-ERR unknown command\r\n"))
 			}
 		}
@@ -159,8 +159,8 @@ func hanging(t *testing.T) (addr string, asked <-chan struct{}) {
 	return l.Addr().String(), told
 }
 
-// A person who does not want to wait for a node that hangs is not held: what was
-// asked is given up, what was ordered is said to be uncertain.
+// Ctrl-C does not wait for a node that hangs: a query is given up, and the outcome of an order is
+// reported as uncertain.
 func TestCtrlCDoesNotWaitForANodeThatHangs(t *testing.T) {
 	proc.NeedProcesses(t)
 	t.Parallel()

@@ -7,12 +7,12 @@ import (
 	"lockstep/tests/kit/proc"
 )
 
-// clusterOf is the id of the cluster that a node says it belongs to.
+// clusterOf is the id of the cluster to which a node says it belongs.
 func clusterOf(n *proc.Node) string { return proc.Info(n.Addr(), "server")["cluster_id"] }
 
-// A node with data of one cluster that is pointed at another's peers stays
-// with its own, whether it can do without peers or not; both say so. The clusters have the
-// same secret: where the secrets differ, neither is told anything.
+// A node with data of one cluster that is given peers of another cluster stays with its own,
+// whether it needs its peers or not. Both nodes log that. The clusters have the same secret: with
+// different secrets, neither node would learn of the other's cluster.
 func TestTwoClustersAreNotMixed(t *testing.T) {
 	proc.NeedProcesses(t)
 	t.Parallel()
@@ -27,7 +27,7 @@ func TestTwoClustersAreNotMixed(t *testing.T) {
 		t.Fatalf("cluster ids %q and %q", idA, idB)
 	}
 
-	// Without its own peers it waits for them, beside a cluster that works.
+	// Without its own peers it waits for them, although the other cluster works.
 	healthy(t, a.Nodes[0].Addr(), 3, keys)
 	for _, n := range a.Nodes {
 		n.Kill9()
@@ -46,7 +46,7 @@ func TestTwoClustersAreNotMixed(t *testing.T) {
 	}
 	healthy(t, other.Addr(), 1, keys)
 
-	// With them it is what it was.
+	// With its peers it works as before.
 	a.Nodes[0].Start()
 	a.Nodes[2].Start()
 	a.WaitLeader()
@@ -55,7 +55,7 @@ func TestTwoClustersAreNotMixed(t *testing.T) {
 	}
 	holds(t, astray.Addr(), "a", keys)
 
-	// A node that needs nobody goes on by itself.
+	// A node that needs no peers continues by itself.
 	before = len(other.Log())
 	if code := other.Stop(); code != 0 {
 		t.Errorf("exit status %d", code)

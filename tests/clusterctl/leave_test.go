@@ -7,8 +7,8 @@ import (
 	"lockstep/tests/kit/proc"
 )
 
-// A node that leaves hands over what it leads, ends by itself and is never let
-// in again from its folder; the others stay a whole cluster with all the data.
+// A node that leaves hands over its leaderships, ends by itself and is never accepted again with
+// its folder. The others remain a complete cluster with all the data.
 func TestANodeLeaves(t *testing.T) {
 	proc.NeedProcesses(t)
 	t.Parallel()
@@ -62,7 +62,7 @@ func TestANodeLeaves(t *testing.T) {
 	says(t, log, "no longer part of its cluster", "move the folder away to join as a new node")
 }
 
-// A drain that is not waited for does not say that it is done.
+// If a drain is not waited for, its reply does not say that it is done.
 func TestADrainThatIsNotWaitedForSaysSo(t *testing.T) {
 	proc.NeedProcesses(t)
 	t.Parallel()

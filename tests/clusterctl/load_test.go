@@ -10,10 +10,9 @@ import (
 	"lockstep/tests/kit/proc"
 )
 
-// Under a write load through two nodes that stay, every verb that changes the
-// cluster is carried out, one after the other. The clients' connections never
-// break and no call is answered with an error; every increment that was
-// acknowledged was done, and done once.
+// Every verb that changes the cluster is executed, one after the other, under a write load through
+// two nodes that stay. The clients' connections never break, and no call returns an error. Every
+// acknowledged increment was done, and done once.
 func TestEveryVerbUnderAWriteLoad(t *testing.T) {
 	proc.NeedProcesses(t)
 	t.Parallel()
@@ -34,19 +33,18 @@ func TestEveryVerbUnderAWriteLoad(t *testing.T) {
 	t.Logf("%d increments, none lost, none doubled", 2*total)
 }
 
-// underLoad is a cluster that is written to while verbs change it.
+// underLoad is a cluster with a write load while verbs change it.
 type underLoad struct {
 	t       *testing.T
 	addr    string
 	clients []*counting
-	// gone are clients that ended before their node did.
+	// gone are clients that stopped before their node did.
 	gone []*counting
-	// keys is how many there are: the shared one, and one of each client.
+	// keys is the number of keys: the shared one, and one of each client.
 	keys int64
 }
 
-// verb carries out a step between rounds of all clients, and prints how long
-// they waited at most.
+// verb executes a step between rounds of all clients, and logs the longest wait of a client.
 func (u *underLoad) verb(what string, do func()) {
 	u.t.Helper()
 	advance(u.t, u.clients, 10)
@@ -66,7 +64,7 @@ func (u *underLoad) run(args ...string) {
 	}
 }
 
-// lead has a node lead everything, as soon as it is far enough in each group.
+// lead makes a node the leader of all groups, as soon as it has caught up in each.
 func (u *underLoad) lead(name string) {
 	u.t.Helper()
 	proc.Wait(u.t, patience, name+" leads", func() bool {
@@ -78,7 +76,7 @@ func (u *underLoad) lead(name string) {
 	})
 }
 
-// whole waits for a healthy cluster of so many nodes.
+// whole waits for a healthy cluster with this number of nodes.
 func (u *underLoad) whole(nodes int) {
 	u.t.Helper()
 	healthy(u.t, u.addr, nodes, u.keys)
@@ -106,7 +104,7 @@ func (u *underLoad) drain() {
 	t, addr := u.t, u.addr
 	u.verb("drain n1", func() {
 		u.run("drain", "n1")
-		// An election may choose it all the same: then it hands over.
+		// An election may choose n1 all the same; then it transfers its leadership.
 		proc.Wait(t, patience, "n1 leads nothing", func() bool {
 			return !slices.ContainsFunc(nodeOf(t, statusOf(t, addr), "n1").Groups, func(g status.Group) bool { return g.Role == "leader" })
 		})
@@ -121,8 +119,8 @@ func (u *underLoad) drain() {
 	u.verb("snapshot", func() { u.run("snapshot") })
 }
 
-// roll restarts nodes one after the other, each while it leads everything. Its own
-// clients end before and begin anew behind it; those of the others notice nothing.
+// roll restarts nodes one after the other, each while it leads everything. Its own clients stop
+// before and start again afterwards. The clients of the others notice nothing.
 func (u *underLoad) roll(nodes []*proc.Node) {
 	for _, n := range nodes {
 		had := u.leave(n)
@@ -139,8 +137,8 @@ func (u *underLoad) roll(nodes []*proc.Node) {
 	u.addr = nodes[0].Addr()
 }
 
-// begin adds clients of a node, and waits until each has made its key: one that
-// leaves at once leaves it behind all the same.
+// begin adds clients of a node, and waits until each has created its key, so that the number of
+// keys is right even if a client stops at once.
 func (u *underLoad) begin(n *proc.Node, clients int) {
 	u.t.Helper()
 	had := len(u.clients)
@@ -153,7 +151,7 @@ func (u *underLoad) begin(n *proc.Node, clients int) {
 	})
 }
 
-// leave ends the clients of a node and tells how many there were.
+// leave stops the clients of a node and returns how many there were.
 func (u *underLoad) leave(n *proc.Node) int {
 	u.t.Helper()
 	var stay []*counting
@@ -177,7 +175,7 @@ func (u *underLoad) kill(n3 *proc.Node) {
 	u.verb("remove n3 (dead)", func() { u.run("remove", "n3", "--yes"); u.whole(4) })
 }
 
-// replaceDead puts a node that joined in the place of one that died.
+// replaceDead replaces a dead node by one that has joined.
 func (u *underLoad) replaceDead() {
 	t, addr := u.t, u.addr
 	dead := join(t, addr, "n7")
@@ -216,7 +214,7 @@ func (u *underLoad) shrink() {
 	})
 }
 
-// A dead node is replaced by a new one of the same name with one command, which
+// A single command replaces a dead node by a new one of the same name. The command's process
 // becomes the new node.
 func TestADeadNodeIsReplacedInPlace(t *testing.T) {
 	proc.NeedProcesses(t)
@@ -240,7 +238,7 @@ func TestADeadNodeIsReplacedInPlace(t *testing.T) {
 	}
 	holds(t, nodeOf(t, s, "n3").ClientAddr, "k", keys)
 
-	// The one that was replaced comes back with its old data.
+	// The replaced node comes back with its old data.
 	before := len(c.Nodes[2].Log())
 	c.Nodes[2].Start()
 	code, log := ends(t, c.Nodes[2], before)

@@ -8,8 +8,8 @@ import (
 	"lockstep/tests/kit/proc"
 )
 
-// A lockstepd that is told nothing but port and folder is a cluster at once,
-// and stays the same one whatever it is told later.
+// A lockstepd that is given only a port and a folder is a cluster at once, and stays the same
+// cluster whatever flags it gets later.
 func TestALoneNodeIsAClusterByItself(t *testing.T) {
 	proc.NeedProcesses(t)
 	t.Parallel()
@@ -34,7 +34,7 @@ func TestALoneNodeIsAClusterByItself(t *testing.T) {
 		if len(flags) > 0 {
 			says(t, n.Log()[before:], "the data folder has a node of a cluster already", first.ClusterID)
 		}
-		fill(t, n.Addr(), "kept", keys) // and takes writes
+		fill(t, n.Addr(), "kept", keys) // the node also takes writes
 	}
 	nobody := fmt.Sprintf("127.0.0.1:%d", proc.FreePort(t))
 	for _, flags := range [][]string{nil, {"--bootstrap"}, {"--join", nobody}, {"--join", nobody, "--replace"}} {

@@ -17,7 +17,7 @@ import (
 	"lockstep/tests/kit/proc"
 )
 
-// jsonOf runs a verb with -o json and decodes what it prints, to the last field.
+// jsonOf runs a verb with -o json and decodes its output, which must have no unknown field.
 func jsonOf(t *testing.T, into any, addr string, args ...string) int {
 	t.Helper()
 	out, errs, code := ctl2(t, addr, append(args, "-o", "json")...)
@@ -29,7 +29,7 @@ func jsonOf(t *testing.T, into any, addr string, args ...string) int {
 	return code
 }
 
-// ctl2 is ctl with what was printed and what was said beside it apart.
+// ctl2 runs clusterctl and returns its standard output and standard error separately.
 func ctl2(t *testing.T, addr string, args ...string) (out, errs string, code int) {
 	t.Helper()
 	var stdout, stderr bytes.Buffer
@@ -51,13 +51,12 @@ type shardOf struct {
 	} `json:"members"`
 }
 
-// said is the JSON of verbs that answer in words.
+// said is the JSON of verbs that answer with a text.
 type said struct {
 	Said string `json:"said"`
 }
 
-// Every verb that looks prints a table, and JSON without a field that is not
-// known.
+// Every verb that only reads prints a table, and JSON without an unknown field.
 func TestTheClusterIsLookedAt(t *testing.T) {
 	proc.NeedProcesses(t)
 	t.Parallel()
@@ -65,7 +64,7 @@ func TestTheClusterIsLookedAt(t *testing.T) {
 	addr := c.Nodes[1].Addr()
 	healthy(t, addr, 3, 0)
 
-	// A look may fall into an election.
+	// A call may happen during an election, so it is repeated.
 	steady := func(what string, look func() bool) {
 		t.Helper()
 		proc.Wait(t, patience, what, look)
@@ -126,7 +125,7 @@ func TestTheClusterIsLookedAt(t *testing.T) {
 	}
 }
 
-// Exit codes are for scripts: mistakes are 3, refusals 4, nobody there is 2.
+// Exit codes are for scripts: 3 for mistakes, 4 for refusals, 2 if no node answers.
 func TestExitCodesTellWhatWentWrong(t *testing.T) {
 	proc.NeedProcesses(t)
 	t.Parallel()
@@ -172,7 +171,7 @@ func TestExitCodesTellWhatWentWrong(t *testing.T) {
 	}
 }
 
-// The shells are told what may follow, the names of nodes among it.
+// The completion for shells lists what may follow, including the names of nodes.
 func TestShellsAreToldWhatMayFollow(t *testing.T) {
 	proc.NeedProcesses(t)
 	t.Parallel()
@@ -194,15 +193,15 @@ func TestShellsAreToldWhatMayFollow(t *testing.T) {
 	says(t, out, "remove", "replace", "recover")
 }
 
-// The doctor of a healthy cluster finds nothing but advice; of an ill one, what
-// ails it, and what to do.
+// In a healthy cluster the doctor reports only advice. In an unhealthy one, it reports the problems
+// and what to do.
 func TestTheDoctorExamines(t *testing.T) {
 	proc.NeedProcesses(t)
 	t.Parallel()
 	c := proc.NewCluster(t, 3, proc.Options{})
 	addr := c.Nodes[0].Addr()
 	healthy(t, addr, 3, 0)
-	// What the machine of the test is like is not the cluster's fault.
+	// Problems of the test's machine are not the cluster's fault.
 	machine := map[string]bool{"disk-sync": true, "disk-space": true, "files": true}
 	var ailing []doctor.Finding
 	if !proc.Poll(patience, func() bool {
@@ -214,7 +213,7 @@ func TestTheDoctorExamines(t *testing.T) {
 		t.Errorf("of a healthy cluster: %+v", ailing)
 	}
 
-	// A node with few files, and then one that is dead.
+	// A node with a low limit of open files, and then a dead one.
 	few := c.Nodes[2]
 	few.Stop()
 	few.Limit("--nofile=512:512")
@@ -223,8 +222,8 @@ func TestTheDoctorExamines(t *testing.T) {
 	healthy(t, addr, 3, 0)
 	dead := c.Nodes[1]
 	dead.Kill9()
-	// Before another leads it is worse, if the dead one led; and a machine may not tell of
-	// itself in time.
+	// If the dead node led, the health is worse until another node leads. Also, a node may not
+	// report on its machine in time.
 	var out string
 	proc.Wait(t, patience, "degraded", func() (degraded bool) {
 		var code int

@@ -9,8 +9,8 @@ import (
 	"lockstep/tests/kit/proc"
 )
 
-// After all peer addresses have changed while nobody was up, no node knows
-// where another is, but for one that all were told to join.
+// All peer addresses have changed while no node was running. No node knows the address of another,
+// except for one that all were told to join.
 func TestAClusterComesUpAtOtherAddresses(t *testing.T) {
 	proc.NeedProcesses(t)
 	t.Parallel()
@@ -58,7 +58,7 @@ func TestAClusterComesUpAtOtherAddresses(t *testing.T) {
 	}
 	check()
 
-	// The new addresses are the cluster's own now: it needs no hint any more.
+	// The cluster has recorded the new addresses, so it needs no hint any more.
 	for _, n := range c.Nodes {
 		n.Kill9()
 	}
@@ -68,9 +68,9 @@ func TestAClusterComesUpAtOtherAddresses(t *testing.T) {
 	check()
 }
 
-// Two nodes come back each at the other's address, and then all three at the next one's, as
-// where addresses are handed out anew: each finds another where itself was, and one makes
-// room.
+// Two nodes come back at each other's address, and then all three at the next one's, as when
+// addresses are assigned again: each finds another node at its former address, and one of the two
+// gives way.
 func TestNodesChangePlaces(t *testing.T) {
 	proc.NeedProcesses(t)
 	t.Parallel()
@@ -116,7 +116,7 @@ func TestNodesChangePlaces(t *testing.T) {
 	}
 }
 
-// One node that moves is found by the others and tells them where it is.
+// If one node moves, it tells the others its new address.
 func TestANodeMovesToAnotherAddress(t *testing.T) {
 	proc.NeedProcesses(t)
 	t.Parallel()

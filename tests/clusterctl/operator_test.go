@@ -27,13 +27,13 @@ func statusOf(t *testing.T, addr string) status.Cluster {
 
 const patience = 90 * time.Second
 
-// healthy waits until the node at addr sees a healthy cluster of so many
-// nodes, in which each has every key, and returns what it sees.
+// healthy waits until the node at addr sees a healthy cluster of this many nodes, in which each has
+// every key, and returns its status.
 func healthy(t *testing.T, addr string, nodes int, keys int64) status.Cluster {
 	t.Helper()
 	var c status.Cluster
 	found := proc.Poll(patience, func() bool {
-		// The node is asked without the program first, which costs much less.
+		// The node is first asked without clusterctl, which costs much less.
 		first, _, _ := strings.Cut(addr, ",")
 		text, err := proc.Ask(first, "LOCKSTEP", "STATUS")
 		if c = (status.Cluster{}); err != nil || json.Unmarshal([]byte(text), &c) != nil || !whole(&c, nodes, keys) {
@@ -48,7 +48,7 @@ func healthy(t *testing.T, addr string, nodes int, keys int64) status.Cluster {
 	return c
 }
 
-// whole reports whether a healthy cluster has so many nodes and each has every key.
+// whole reports whether a healthy cluster has this many nodes and each has every key.
 func whole(c *status.Cluster, nodes int, keys int64) bool {
 	if c.Health != status.Healthy || len(c.Nodes) != nodes {
 		return false
@@ -85,7 +85,7 @@ func voters(c *status.Cluster, group string) int {
 	return able
 }
 
-// nodeOf is what a status says of a node, by name.
+// nodeOf returns a node from a status, by name.
 func nodeOf(t *testing.T, c status.Cluster, name string) status.Node {
 	t.Helper()
 	for i := range c.Nodes {
@@ -119,8 +119,8 @@ func holds(t *testing.T, addr, from string, n int) {
 	}
 }
 
-// ends waits until a process ends by itself, and returns its exit status and
-// what it has written since the log was from bytes long.
+// ends waits until a process ends by itself, and returns its exit status and the part of the log
+// after the first `from` bytes.
 func ends(t *testing.T, n *proc.Node, from int) (int, string) {
 	t.Helper()
 	proc.Wait(t, patience, n.Name+" ends", func() bool { return !n.Running() })
@@ -160,15 +160,13 @@ func (p *joiner) kill() {
 	<-p.done
 }
 
-// join starts a node that joins the cluster at addr; flags are added to
-// lockstepd's.
+// join starts a node that joins the cluster at addr. The flags are passed to lockstepd.
 func join(t *testing.T, addr, name string, flags ...string) *joiner {
 	t.Helper()
 	return ctlStart(t, addr, append([]string{"join", "--binary", proc.Lockstepd(t), "--", "--node-name", name}, flags...)...)
 }
 
-// ctlStart runs a verb that becomes a node, which gets a port and a folder of
-// its own.
+// ctlStart runs a verb whose process becomes a node, with a port and a folder of its own.
 func ctlStart(t *testing.T, addr string, args ...string) *joiner {
 	t.Helper()
 	port := proc.FreePort(t)
@@ -194,7 +192,7 @@ func ctlStart(t *testing.T, addr string, args ...string) *joiner {
 	return p
 }
 
-// identityOf is what a node's folder says of it.
+// identityOf is the content of the identity file in a node's folder.
 func identityOf(t *testing.T, n *proc.Node) string {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(n.DataDir(), "identity.json"))
@@ -204,7 +202,7 @@ func identityOf(t *testing.T, n *proc.Node) string {
 	return string(text)
 }
 
-// An order of which a part was carried out is not told to be refused.
+// An order that was executed in part is not reported as refused.
 func TestAnOrderThatIsDoneInPartSaysSo(t *testing.T) {
 	proc.NeedProcesses(t)
 	t.Parallel()
@@ -217,7 +215,7 @@ func TestAnOrderThatIsDoneInPartSaysSo(t *testing.T) {
 			without = n.Name
 		}
 	}
-	// A node that is behind for a moment is refused.
+	// The transfer is refused if the node is behind at that moment, so it is repeated.
 	var out string
 	var code int
 	if !proc.Poll(patience, func() bool {

@@ -10,8 +10,8 @@ import (
 	"lockstep/tests/kit/proc"
 )
 
-// A cluster that has been told not to balance itself leaves a new node empty;
-// the plan is shown first, and carried out under load when it is asked for.
+// A cluster with rebalance turned off leaves a new node empty. The plan can be shown first, and is
+// executed under load when ordered.
 func TestAClusterIsRebalancedWhenAsked(t *testing.T) {
 	proc.NeedProcesses(t)
 	t.Parallel()
@@ -57,7 +57,7 @@ func TestAClusterIsRebalancedWhenAsked(t *testing.T) {
 	t.Logf("rebalance took %.2f s, longest pause %d ms, 0 errors of %d increments", took.Seconds(), longest.Milliseconds(), 2*total)
 }
 
-// planned is what a dry run says as soon as it says the words: a node that is silent for a
+// planned is the output of a dry run, repeated until it has the words: a node that is silent for a
 // moment, or an election, changes the plan.
 func planned(t *testing.T, addr, words string) (said string) {
 	t.Helper()

@@ -23,9 +23,9 @@ func recovery(t *testing.T, n *proc.Node, more ...string) (string, int) {
 	return proc.Ctl(t, "127.0.0.1:1", append([]string{"recover", "--dir", n.DataDir()}, more...)...)
 }
 
-// Two of three nodes are lost for good: the third goes on with all that was
-// acknowledged and that it had, under the same cluster id; new nodes join; and
-// the lost ones are refused when they come back, alone or together.
+// Two of three nodes are lost for good. The third continues with all acknowledged data that it had,
+// under the same cluster id. New nodes join, and the lost ones are refused when they come back,
+// alone or together.
 func TestAClusterIsRecoveredFromOneOfThree(t *testing.T) {
 	proc.NeedProcesses(t)
 	t.Parallel()
@@ -35,7 +35,7 @@ func TestAClusterIsRecoveredFromOneOfThree(t *testing.T) {
 	fill(t, survivor.Addr(), "k", keys)
 	was := healthy(t, survivor.Addr(), 3, keys)
 	names := lost[0].Name + "," + lost[1].Name
-	// What the leader has acknowledged is in its own log.
+	// The log of the leader has everything that the leader has acknowledged.
 	proc.Wait(t, patience, "the survivor leads", func() bool {
 		_, code := proc.Ctl(t, survivor.Addr(), "transfer", "--shard", "all", "--to", survivor.Name)
 		return code == 0
@@ -83,7 +83,7 @@ func TestAClusterIsRecoveredFromOneOfThree(t *testing.T) {
 	}
 	says(t, out, "the meta group goes on from entry", "shard 0 goes on from entry", "last written 2", "start the node as usual")
 	allIsTheirs()
-	// The node's refusal has ids; who gives the same command again has names.
+	// The node's error message has ids, but an operator who repeats the command uses names.
 	endsItsRecovery(t, survivor, nodeOf(t, was, lost[0].Name).ID+","+lost[1].Name)
 	allIsTheirs()
 
@@ -107,9 +107,8 @@ func TestAClusterIsRecoveredFromOneOfThree(t *testing.T) {
 	healthy(t, survivor.Addr(), 3, all+5)
 }
 
-// endsItsRecovery makes a folder what it is where a recovery was killed behind the last
-// group and before its end: no group is stuck any more, and the node does not start until
-// it is run again.
+// endsItsRecovery sets the mark of a recovery that was killed after the last group and before its
+// end: no group is stuck any more, but the node does not start until the recovery is run again.
 func endsItsRecovery(t *testing.T, n *proc.Node, names string) {
 	t.Helper()
 	path := filepath.Join(n.DataDir(), "identity.json")
@@ -127,8 +126,8 @@ func endsItsRecovery(t *testing.T, n *proc.Node, names string) {
 	says(t, out, "start the node as usual")
 }
 
-// givenAway gives a folder to somebody else, where root tests, and returns what
-// checks that all that is in it is still theirs.
+// givenAway gives a folder to another user, if root runs the test, and returns a function that
+// checks that all files in the folder still belong to that user.
 func givenAway(t *testing.T, dir string) (check func()) {
 	t.Helper()
 	const owner = 10060
@@ -155,7 +154,7 @@ func givenAway(t *testing.T, dir string) (check func()) {
 	}
 }
 
-// stayAway starts lost nodes: together they would be a quorum of the past.
+// stayAway starts lost nodes: together they could form a quorum with outdated data.
 func stayAway(t *testing.T, lost []*proc.Node) {
 	t.Helper()
 	before := []int{len(lost[0].Log()), len(lost[1].Log())}
@@ -171,8 +170,8 @@ func stayAway(t *testing.T, lost []*proc.Node) {
 	}
 }
 
-// survived ends clients whose connections broke, and checks that all they were
-// told was done was done once; the last call of each may have been done.
+// survived stops clients whose connections broke, and checks that every acknowledged increment was
+// done once. The last call of each client may or may not have been done.
 func survived(t *testing.T, clients []*counting, addr string) (total int64) {
 	t.Helper()
 	ask := func(args ...string) string {
@@ -204,8 +203,8 @@ func survived(t *testing.T, clients []*counting, addr string) (total int64) {
 	return total + n
 }
 
-// Of five nodes two remain: recovered with the same words, they go on together
-// with what the one that is further has.
+// Two of five nodes remain. They are recovered with the same command, and continue together with
+// the data of the one that is further ahead.
 func TestAClusterIsRecoveredFromTwoOfFive(t *testing.T) {
 	proc.NeedProcesses(t)
 	t.Parallel()
@@ -217,7 +216,7 @@ func TestAClusterIsRecoveredFromTwoOfFive(t *testing.T) {
 	healthy(t, ahead.Addr(), 5, keys)
 	behind.Kill9()
 	fill(t, ahead.Addr(), "late", keys)
-	// What is acknowledged is on three of the four.
+	// Acknowledged writes are on three of the four nodes.
 	proc.Wait(t, patience, ahead.Name+" has all of it", func() bool { return nodeOf(t, statusOf(t, ahead.Addr()), ahead.Name).Keys == 2*keys })
 	for _, n := range c.Nodes {
 		n.Kill9()
@@ -228,7 +227,7 @@ func TestAClusterIsRecoveredFromTwoOfFive(t *testing.T) {
 			t.Fatalf("%s: exit %d, %s", n.Name, code, out)
 		}
 		says(t, out, "the same --lost, to the folders of the other nodes that remain", `"stuck": true`)
-		// Twice does no harm.
+		// A second run does no harm.
 		if out, code := recovery(t, n, "--lost", "n1,n2,n3", "--yes"); code != 4 {
 			t.Errorf("again: exit %d, %s", code, out)
 		}
@@ -243,8 +242,8 @@ func TestAClusterIsRecoveredFromTwoOfFive(t *testing.T) {
 	}
 }
 
-// Two learners are all that remains. Recovered with the same words, they go on together,
-// and not each for itself.
+// Only two learners remain. They are recovered with the same command, and continue together and not
+// each by itself.
 func TestTwoLearnersThatRemainGoOnTogether(t *testing.T) {
 	proc.NeedProcesses(t)
 	t.Parallel()
@@ -294,10 +293,10 @@ func TestTwoLearnersThatRemainGoOnTogether(t *testing.T) {
 	healthy(t, remain[0].Addr(), 2, keys+2)
 }
 
-// Where shards have fewer replicas than there are nodes, one may be stuck while
-// the meta group is not: then the shard alone is recovered, and the lost nodes
-// are removed as usual. The others run on, and have heard of leaders and of writes
-// that the replica which remains, away at the time, has not.
+// If shards have fewer replicas than there are nodes, a shard may be stuck while the meta group is
+// not. Then only the shard is recovered, and the lost nodes are removed as usual. The other nodes
+// keep running. They know of leaders and writes that the remaining replica, which was down at the
+// time, does not know.
 func TestAShardIsRecoveredBesideALiveMetaGroup(t *testing.T) {
 	proc.NeedProcesses(t)
 	t.Parallel()
@@ -362,7 +361,7 @@ func TestAShardIsRecoveredBesideALiveMetaGroup(t *testing.T) {
 	}
 }
 
-// listen has a node hear of all changes, for a client that caches.
+// listen makes a node receive all changes, for a client that caches.
 func listen(t *testing.T, addr string) {
 	t.Helper()
 	conn := proc.Dial(t, addr)

@@ -10,8 +10,7 @@ import (
 	"lockstep/tests/kit/proc"
 )
 
-// oneDead is a cluster of three nodes with some keys, of which one has just died that was
-// no leader.
+// oneDead is a cluster of three nodes with some keys, of which a follower has just died.
 func oneDead(t *testing.T, keys int) (leader, alive, dead *proc.Node) {
 	t.Helper()
 	proc.NeedProcesses(t)
@@ -26,9 +25,9 @@ func oneDead(t *testing.T, keys int) (leader, alive, dead *proc.Node) {
 	return leader, alive, dead
 }
 
-// A removal that would leave no quorum is refused in words, also when the node
-// that would be missing died a moment ago and still looks alive. The dead one
-// itself may go at any time.
+// A removal that would leave no quorum is refused with an explanation, even if the node that would
+// be missing died a moment ago and still seems alive. The dead node itself may be removed at any
+// time.
 func TestARemovalThatBreaksTheQuorumIsRefused(t *testing.T) {
 	leader, alive, dead := oneDead(t, 0)
 	out, code := proc.Ctl(t, leader.Addr(), "remove", alive.Name, "--yes")
@@ -60,7 +59,7 @@ func TestARemovalThatBreaksTheQuorumIsRefused(t *testing.T) {
 		t.Errorf("removed again: exit %d, %s", code, out)
 	}
 
-	// The node that is to go may be asked itself: it says that it is gone, and ends.
+	// The order may go to the node that is to be removed: it reports the removal, and ends.
 	id = nodeOf(t, healthy(t, leader.Addr(), 2, 0), alive.Name).ID
 	out, code = proc.Ctl(t, alive.Addr(), "remove", alive.Name, "--yes")
 	if code != 0 {
@@ -72,14 +71,14 @@ func TestARemovalThatBreaksTheQuorumIsRefused(t *testing.T) {
 	}
 }
 
-// A change of members that cannot go on says why in status, and the node that
-// holds it up can be taken out again.
+// If a change of members cannot proceed, status shows the reason, and the node that blocks it can
+// be removed again.
 func TestAChangeOfMembersThatWaitsSaysWhy(t *testing.T) {
 	proc.NeedProcesses(t)
 	t.Parallel()
 	c := proc.NewCluster(t, 1, proc.Options{})
 	addr := c.Nodes[0].Addr()
-	// It tells the others an address at which nobody is.
+	// It announces an address at which nothing listens.
 	lost := join(t, addr, "n2", "--peer-address", fmt.Sprintf("127.0.0.1:%d", proc.FreePort(t)))
 	proc.Wait(t, patience, "status says what is waited for", func() bool {
 		out, code := proc.Ctl(t, addr, "status")
@@ -96,8 +95,8 @@ func TestAChangeOfMembersThatWaitsSaysWhy(t *testing.T) {
 	healthy(t, addr, 1, 0)
 }
 
-// A removal that is forced is begun, whatever it costs; once the dead one is back, the
-// rest is a cluster again.
+// A forced removal begins whatever it costs. Once the dead node is back, the remaining nodes are a
+// cluster again.
 func TestARemovalThatIsForcedIsBegun(t *testing.T) {
 	leader, alive, dead := oneDead(t, 5)
 	s := speak(t, "-a", leader.Addr(), "remove", alive.Name, "--yes", "--force")

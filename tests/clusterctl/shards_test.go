@@ -13,8 +13,7 @@ import (
 
 const shards = 4
 
-// keysByShard makes n keys for each shard, by the hash slots that
-// CLUSTER SLOTS shows.
+// keysByShard makes n keys for each shard, according to the hash slots that CLUSTER SLOTS shows.
 func keysByShard(t *testing.T, conn *respconn.Conn, n int) [][]string {
 	t.Helper()
 	ranges, err := conn.Do("CLUSTER", "SLOTS")
@@ -76,7 +75,7 @@ func dial(t *testing.T, c *proc.Cluster) []*respconn.Conn {
 	return conns
 }
 
-// wants sends a command and compares the reply with its printed form.
+// wants sends a command and compares the reply's printed form.
 func wants(t *testing.T, conn *respconn.Conn, want string, args ...string) {
 	t.Helper()
 	v, err := conn.Do(args...)
@@ -85,8 +84,8 @@ func wants(t *testing.T, conn *respconn.Conn, want string, args ...string) {
 	}
 }
 
-// spread lets each shard be led by another node, as far as there are nodes, and waits
-// until all know it. The cluster, which moves leaders too, is told not to.
+// spread gives the leadership of each shard to another node, as far as there are nodes, and waits
+// until all nodes know it. It turns rebalancing off, because that also moves leaders.
 func spread(t *testing.T, c *proc.Cluster) {
 	t.Helper()
 	addr := c.Nodes[0].Addr()
@@ -106,7 +105,7 @@ func spread(t *testing.T, c *proc.Cluster) {
 	})
 }
 
-// Every node serves the keys of all shards, whoever leads them.
+// Every node serves the keys of all shards, whichever nodes lead them.
 func TestShardsAreOneStoreThroughEveryNode(t *testing.T) {
 	proc.NeedProcesses(t)
 	t.Parallel()
@@ -144,14 +143,14 @@ func TestShardsAreOneStoreThroughEveryNode(t *testing.T) {
 			wrong += checkShardLines(proc.Info(n.Addr(), "raft"), nodeOf(t, s, n.Name), i)
 		}
 		if wrong != "" {
-			spread(t, c) // there has been an election
+			spread(t, c) // an election has changed the leaders
 		}
 		return wrong == ""
 	}) {
 		t.Error(wrong)
 	}
 
-	// The others take over what a node led, two shards at once.
+	// The others take over two shards at once that a node led.
 	c.Nodes[0].Kill9()
 	for s := range keys {
 		for _, conn := range conns[1:] {
@@ -161,8 +160,8 @@ func TestShardsAreOneStoreThroughEveryNode(t *testing.T) {
 	}
 }
 
-// checkShardLines looks at INFO raft of the node with that index, which leads
-// each shard whose number it is modulo the nodes, and says what is wrong.
+// checkShardLines checks INFO raft of the node with that index. The node leads each shard whose
+// number modulo 3 is the index. The result describes the differences.
 func checkShardLines(info map[string]string, n status.Node, index int) (wrong string) {
 	for s := range shards {
 		role := "follower"
@@ -183,8 +182,8 @@ func checkShardLines(info map[string]string, n status.Node, index int) (wrong st
 	return wrong
 }
 
-// Keys of several shards are not for one command or transaction, those of one shard
-// are; a hash tag keeps together what belongs together.
+// A command or transaction with keys of several shards is refused; with keys of one shard it is
+// not. A hash tag puts keys into the same slot.
 func TestKeysOfSeveralShardsAreRefused(t *testing.T) {
 	proc.NeedProcesses(t)
 	t.Parallel()
@@ -224,8 +223,8 @@ func TestKeysOfSeveralShardsAreRefused(t *testing.T) {
 	}
 }
 
-// together uses two keys of one shard in one command, transaction and script, though
-// their hash slots differ.
+// together uses two keys of one shard in one command, transaction and script, though their hash
+// slots differ.
 func together(t *testing.T, conn *respconn.Conn, a, b string) {
 	t.Helper()
 	if slot := number(t, conn, "CLUSTER", "KEYSLOT", a); slot == number(t, conn, "CLUSTER", "KEYSLOT", b) {

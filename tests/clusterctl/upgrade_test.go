@@ -13,25 +13,25 @@ import (
 	"lockstep/tests/kit/proc"
 )
 
-// known is the cluster version that the present program knows.
+// known is the newest cluster version that the present program knows.
 var known = meta.KnownVersion()
 
-// linkedTo is a program that was linked to know cluster versions up to one.
+// linkedTo is a program that was linked to know cluster versions up to newest.
 func linkedTo(t *testing.T, newest int, more ...string) string {
 	return proc.OtherLockstepd(t, append([]string{fmt.Sprintf("lockstep/engine/version.newest=%d", newest)}, more...)...)
 }
 
-// behind is a program of the version before.
+// behind is a program of the previous version.
 func behind(t *testing.T) string { return linkedTo(t, known-1) }
 
-// ahead is a program of the next version, which brings draining and the setting of how
-// deep scripts may call.
+// ahead is a program of the next version, which adds draining and the setting for the maximum call
+// depth of scripts.
 func ahead(t *testing.T) string {
 	return linkedTo(t, known+1, fmt.Sprintf("lockstep/engine/version.brought=mark-drained=%d,script-max-call-depth=%[1]d", known+1))
 }
 
-// order runs a verb until every node has said what it knows: one that does not answer
-// for a moment is asked again.
+// order runs a verb, and repeats it if a node did not answer and so the version that it knows is
+// unknown.
 func order(t *testing.T, addr string, args ...string) (said string, code int) {
 	t.Helper()
 	proc.Poll(patience, func() bool {
@@ -41,9 +41,9 @@ func order(t *testing.T, addr string, args ...string) (said string, code int) {
 	return said, code
 }
 
-// Nodes are exchanged one by one under a write load of the others' clients; until the
-// version is raised the older program can come back, and then not any more. So it goes
-// from a program of the version before to the present one, and from that to the next.
+// The programs of the nodes are replaced one by one, under a write load through the other nodes.
+// The older program can be restored until the version is raised, and not afterwards. The test goes
+// from a program of the previous version to the present one, and from that to the next.
 func TestAClusterIsUpgradedNodeByNode(t *testing.T) {
 	proc.NeedProcesses(t)
 	t.Run("from the version before", func(t *testing.T) {
@@ -56,13 +56,13 @@ func TestAClusterIsUpgradedNodeByNode(t *testing.T) {
 	})
 }
 
-// rolling is an upgrade of three nodes from a program that knows a cluster version to
-// one that knows the next.
+// rolling is an upgrade of three nodes from a program that knows a cluster version to one that
+// knows the next.
 type rolling struct {
 	*testing.T
 	old, now string
 	from     int
-	// brings: the newer program has something that came with its version.
+	// brings means that the newer program has features that need its version.
 	brings bool
 
 	cluster *proc.Cluster
@@ -91,7 +91,7 @@ func (r *rolling) run() {
 	r.refuses(fmt.Sprintf("node n3 runs lockstep %s, which knows cluster versions up to %d, not %d; upgrade it first", statusOf(r.T, addr).Nodes[0].Version, r.from, r.from+1),
 		"upgrade", "--to", strconv.Itoa(r.from+1))
 	r.holdsBack()
-	r.become(nodes[1], r.old) // back again
+	r.become(nodes[1], r.old) // back to the older program
 	r.become(nodes[1], r.now)
 	r.become(nodes[2], r.now)
 	r.isAt(r.from, healthy(r.T, addr, 3, r.load.keys))
@@ -108,7 +108,7 @@ func (r *rolling) run() {
 	r.forgets()
 }
 
-// become exchanges a node's program under load.
+// become replaces a node's program under load.
 func (r *rolling) become(n *proc.Node, program string) {
 	r.Helper()
 	had := r.load.leave(n)
@@ -125,7 +125,7 @@ func (r *rolling) become(n *proc.Node, program string) {
 	r.load.begin(n, had)
 }
 
-// refuses expects a verb to be refused in words.
+// refuses checks that a verb is refused with these words.
 func (r *rolling) refuses(words string, args ...string) {
 	r.Helper()
 	out, code := order(r.T, r.cluster.Nodes[0].Addr(), args...)
@@ -135,7 +135,7 @@ func (r *rolling) refuses(words string, args ...string) {
 	says(r.T, out, words)
 }
 
-// isAt expects the cluster, and the logs of its shards on all nodes, to be at a version.
+// isAt checks that the cluster, and the logs of its shards on all nodes, are at a version.
 func (r *rolling) isAt(version int, s status.Cluster) {
 	r.Helper()
 	if s.Version != version {
@@ -148,7 +148,7 @@ func (r *rolling) isAt(version int, s status.Cluster) {
 	}
 }
 
-// holdsBack expects what the newer program brings to wait, also where that one leads.
+// holdsBack checks that the new features wait, even if the newer program leads.
 func (r *rolling) holdsBack() {
 	r.Helper()
 	if !r.brings {
@@ -164,8 +164,7 @@ func (r *rolling) holdsBack() {
 	proc.MustAsk(r.T, r.cluster.Nodes[1].Addr(), "LOCKSTEP", "SNAPSHOT")
 }
 
-// brought expects what the newer program brings to be there, and the shards' logs to
-// say so.
+// brought checks that the new features work, and that the shards' logs have the new version.
 func (r *rolling) brought() {
 	r.Helper()
 	addr := r.cluster.Nodes[0].Addr()
@@ -181,8 +180,8 @@ func (r *rolling) brought() {
 	}
 }
 
-// forgets lets a node of the upgraded cluster run the older program, which does not know
-// the version: it opens neither the folder nor comes in anew.
+// forgets makes a node of the upgraded cluster run the older program, which does not know the
+// version: it neither opens its folder nor joins as a new node.
 func (r *rolling) forgets() {
 	r.Helper()
 	last, to := r.cluster.Nodes[2], r.from+1
@@ -211,7 +210,7 @@ func (r *rolling) forgets() {
 	healthy(r.T, r.cluster.Nodes[0].Addr(), 3, r.load.keys)
 }
 
-// By itself the version follows the programs.
+// The version rises automatically when the programs are newer.
 func TestTheVersionRisesByItself(t *testing.T) {
 	proc.NeedProcesses(t)
 	t.Parallel()
@@ -236,8 +235,8 @@ func TestTheVersionRisesByItself(t *testing.T) {
 	}
 }
 
-// The last node with an older program is taken out: while it leaves it votes and gives its
-// data away, so the version rises behind that, and does not end it in the middle.
+// The last node with an older program is removed. While it leaves it votes and hands its data over,
+// so the version rises only afterwards, and does not end that node in the middle.
 func TestTheVersionWaitsForANodeThatIsLeaving(t *testing.T) {
 	proc.NeedProcesses(t)
 	t.Parallel()

@@ -14,33 +14,34 @@ import (
 )
 
 const (
-	// silenceMax is how long a shard may answer no write while enough of the nodes run and
-	// reach each other.
+	// silenceMax is how long a shard may leave writes unanswered while enough nodes run and reach
+	// each other.
 	silenceMax = 10 * time.Second
 	// probeEvery is the pause between two writes of a probe.
 	probeEvery = 200 * time.Millisecond
-	// probePatience is longer than a node may take to refuse a write.
+	// probePatience is longer than the time after which a node refuses a write.
 	probePatience = 30 * time.Second
 	// lookEvery is how often the silence of the shards is measured.
 	lookEvery = 100 * time.Millisecond
 )
 
-// answers watches that each shard answers. Through every node a probe writes to each shard,
-// again and again: a shard answers as long as one of these writes is acknowledged.
+// answers checks that each shard answers. Through every node a probe writes to each shard, again
+// and again. A shard answers as long as one of these writes is acknowledged.
 //
-// A shard may be silent while its voters are too few or do not reach each other. Which
-// nodes vote for it changes, so the time of its silence runs while all nodes but one, at
-// least, run and reach each other: then a majority of any three or five nodes does. It begins
-// anew when that ceases. And it runs slower where other programs use the processors (machine).
+// A shard may be silent while it has too few voters or they do not reach each other. The voters of
+// a shard change, so its silence is measured only while all nodes except at most one run and reach
+// each other: then a majority of any three or five nodes does. When that is no longer so, the
+// measurement starts again from zero. Its time runs slower while other programs use the processors
+// (machine).
 type answers struct {
 	w     *workload
 	wires *wires
-	// keys are one of each shard, and given counts the answers of each.
+	// keys has one key of each shard, and given counts the answers of each.
 	keys  []string
 	given []atomic.Int64
 
 	mu sync.Mutex
-	// down counts the reasons for which a node does not run.
+	// down counts the reasons why a node does not run.
 	down     map[*proc.Node]int
 	silences []silence
 
@@ -48,15 +49,15 @@ type answers struct {
 	wg   sync.WaitGroup
 }
 
-// silence is how long a shard has not answered.
+// silence is the time for which a shard has not answered.
 type silence struct {
 	now, longest time.Duration
-	// given is how many answers there were when it began.
+	// given is how many answers there were when the silence began.
 	given int64
 }
 
-// pass lets time pass in which the shard could answer, or could not. It tells whether its
-// silence has just become too long.
+// pass adds a time d in which the shard could answer, or could not. It reports whether the silence
+// has just become too long.
 func (s *silence) pass(d time.Duration, could bool, given int64) bool {
 	if !could || given != s.given {
 		s.now, s.given = 0, given
@@ -68,7 +69,7 @@ func (s *silence) pass(d time.Duration, could bool, given int64) bool {
 	return before <= silenceMax && s.now > silenceMax
 }
 
-// watchAnswers begins to watch a cluster of so many shards.
+// watchAnswers starts to watch a cluster with this number of shards.
 func watchAnswers(t testing.TB, w *workload, wires *wires, shards int) *answers {
 	a := &answers{
 		w: w, wires: wires, given: make([]atomic.Int64, shards), silences: make([]silence, shards),
@@ -84,7 +85,7 @@ func watchAnswers(t testing.TB, w *workload, wires *wires, shards int) *answers 
 	return a
 }
 
-// keyOf is a key of a shard that nobody else writes.
+// keyOf is a key of a shard that no other client writes.
 func keyOf(t testing.TB, asked *proc.Node, shard int) (key string) {
 	proc.Wait(t, proc.ElectionPatience, fmt.Sprint("a key of shard ", shard), func() bool {
 		r := proc.Placement(asked)
@@ -104,7 +105,7 @@ func keyOf(t testing.TB, asked *proc.Node, shard int) (key string) {
 	return key
 }
 
-// stop ends the watch. It returns the longest silence of each shard.
+// stop ends the watch, and returns the longest silence of each shard.
 func (a *answers) stop() []time.Duration {
 	close(a.done)
 	a.wg.Wait()
@@ -115,7 +116,7 @@ func (a *answers) stop() []time.Duration {
 	return longest
 }
 
-// pause waits; false: the watch has ended.
+// pause waits probeEvery. It returns false if the watch has ended.
 func (a *answers) pause() bool {
 	select {
 	case <-a.done:
@@ -148,7 +149,7 @@ func (a *answers) probe(n *proc.Node, shard int) {
 	}
 }
 
-// fell notes that a node is about to stop running, rose that it runs again.
+// fell records that a node is about to stop running, rose that it runs again.
 func (a *answers) fell(n *proc.Node) { a.note(n, 1) }
 func (a *answers) rose(n *proc.Node) { a.note(n, -1) }
 
@@ -178,7 +179,7 @@ func (a *answers) watch() {
 	}
 }
 
-// could reports whether all nodes but one, at least, run and reach each other.
+// could reports whether all nodes except at most one run and reach each other.
 func (a *answers) could() bool {
 	var up []*proc.Node
 	a.mu.Lock()
@@ -200,7 +201,7 @@ func (a *answers) could() bool {
 	return spared <= 1 && a.connected(up, nil)
 }
 
-// connected reports whether all of some nodes but one reach each other.
+// connected reports whether all of these nodes, except possibly one, reach each other.
 func (a *answers) connected(nodes []*proc.Node, without *proc.Node) bool {
 	for i, x := range nodes {
 		for _, y := range nodes[:i] {

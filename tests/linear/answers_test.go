@@ -7,12 +7,12 @@ import (
 	"lockstep/tests/kit/proc"
 )
 
-// A shard is silent from its last answer on, as long as it could answer.
+// A shard's silence runs from its last answer, as long as it could answer.
 func TestTheSilenceOfAShard(t *testing.T) {
 	const step = silenceMax / 4
 	for _, c := range []struct {
 		name string
-		// could and answers are those of each step.
+		// could and answers have one letter per step.
 		could, answers string
 		tooLong        int
 	}{
@@ -41,7 +41,7 @@ func TestTheSilenceOfAShard(t *testing.T) {
 	}
 }
 
-// Enough nodes run and reach each other as long as one alone is in trouble.
+// Enough nodes run and reach each other while at most one is in trouble.
 func TestEnoughNodes(t *testing.T) {
 	c := &proc.Cluster{}
 	for _, name := range []string{"n1", "n2", "n3", "n4", "n5"} {
@@ -81,7 +81,7 @@ func TestEnoughNodes(t *testing.T) {
 	}
 }
 
-// Time in which nobody else uses the processors is the cluster's.
+// If no other program uses the processors, all of the time counts.
 func TestTheMachinesTime(t *testing.T) {
 	m := newMachine(&proc.Cluster{})
 	began := time.Now()

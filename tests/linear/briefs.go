@@ -8,21 +8,21 @@ import (
 )
 
 const (
-	// earlySlack and lateSlack are how much sooner or later than it was told a key may
-	// go: the stamps of entries are milliseconds of a leader's clock, which follows the
-	// wall clock by terms, and a clock that is ahead falls back slowly.
+	// earlySlack and lateSlack are how much earlier or later than its time to live says a key may
+	// expire. Entries are stamped with milliseconds of a leader's clock, which follows the wall
+	// clock term by term, and a clock that is ahead falls back slowly.
 	earlySlack = 250 * time.Millisecond
 	lateSlack  = 2 * time.Second
 )
 
-// recent are keys that were written of late, so that one client reads what another wrote.
+// recent holds recently written keys, so that one client reads keys that another wrote.
 type recent struct {
 	mu   sync.Mutex
 	keys [32]string
 	n    int
 }
 
-// wrote notes a key.
+// wrote records a key.
 func (b *recent) wrote(key string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -30,7 +30,7 @@ func (b *recent) wrote(key string) {
 	b.n++
 }
 
-// one is a key that was written of late, "" while there is none.
+// one is a recently written key, or "" if there is none.
 func (b *recent) one(random int) string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -40,9 +40,9 @@ func (b *recent) one(random int) string {
 	return b.keys[random%min(b.n, len(b.keys))]
 }
 
-// checkBriefs checks keys that were written once, to live for as long as Arg says in
-// milliseconds: they are there from when the write was answered until about their end,
-// and once they have gone they do not come back. evicts: they may go earlier.
+// checkBriefs checks keys that were written once, with a time to live of Arg milliseconds. They
+// must exist from the reply to the write until about the end of that time, and must not come back
+// after they have gone. With evicts they may go earlier.
 func checkBriefs(history []Op, write, read string, evicts bool) (keys, reads int, wrong error) {
 	writes := map[string]*Op{}
 	for i := range history {
@@ -51,8 +51,8 @@ func checkBriefs(history []Op, write, read string, evicts bool) (keys, reads int
 		}
 	}
 	type seen struct {
-		// there is the read that began last of those that saw it, gone the one that was
-		// answered first of those that came after its write and did not.
+		// there is the read with the latest start that found the key. gone is the read with the
+		// earliest reply that did not find it, among those that began after the reply to the write.
 		there, gone *Op
 	}
 	found := map[string]*seen{}
@@ -63,7 +63,7 @@ func checkBriefs(history []Op, write, read string, evicts bool) (keys, reads int
 		}
 		w := writes[o.Key]
 		if w == nil {
-			continue // its write has not been noted: the client was cut off in it
+			continue // its write was not recorded: the client stopped during it
 		}
 		reads++
 		if err := checkBrief(w, o, evicts); err != nil {

@@ -21,7 +21,7 @@ func compareAndSet(expect, value string, call, ret int64, reply string) Op {
 	return o
 }
 
-// registerHistories are small histories and whether they are right.
+// registerHistories are small histories, with the verdict that each must get.
 var registerHistories = []struct {
 	name  string
 	right bool
@@ -71,8 +71,8 @@ func TestRegisterCheckerKnowsRightFromWrong(t *testing.T) {
 	}
 }
 
-// TestRegisterCheckerFindsOneStaleReadAmongMany plants a fault in a history of
-// the size that the real tests make.
+// TestRegisterCheckerFindsOneStaleReadAmongMany plants a fault in a history as large as those of
+// the real tests.
 func TestRegisterCheckerFindsOneStaleReadAmongMany(t *testing.T) {
 	var ops []Op
 	for i := range int64(400) {

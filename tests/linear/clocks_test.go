@@ -15,11 +15,13 @@ import (
 )
 
 const (
-	// earlyMost is how much too early a key may go: as far as a clock may be off (clock-offset-max-ms).
+	// earlyMost is how much too early a key may go: by as much as a clock may be off
+	// (clock-offset-max-ms).
 	earlyMost = 500 * time.Millisecond
-	// lateMost is how much too late it may still be there. The log time may run slower by an eighth.
+	// lateMost is how much too late a key may still exist. The log time may run slower by an
+	// eighth.
 	lateMost = 1500 * time.Millisecond
-	// watchers are the clients that set keys and watch them go.
+	// watchers are the clients that set keys and wait until they expire.
 	watchers = 4
 )
 
@@ -31,7 +33,7 @@ func setClock(t *testing.T, n *proc.Node, ahead time.Duration, ppm int64) {
 	}
 }
 
-// wrongClock is a way in which a clock goes wrong.
+// wrongClock is a way in which a clock is wrong.
 type wrongClock struct {
 	what  string
 	ahead time.Duration
@@ -43,7 +45,8 @@ var wrongClocks = []wrongClock{
 	{"runs twice as fast", 0, 1_000_000}, {"stands still", 0, -1_000_000}, {"0.4 s ahead", 400 * time.Millisecond, 0}, {"right", 0, 0},
 }
 
-// clock lets the wall clock of a node go wrong: of one in a round, for two would be most of three.
+// clock makes the wall clock of one node wrong. It does so at most once per round, because two of
+// three clocks would be a majority.
 func (n *nemesis) clock(from, to time.Duration) {
 	if n.wrongClock {
 		return
@@ -60,16 +63,16 @@ func (n *nemesis) clock(from, to time.Duration) {
 	})
 }
 
-// clockWatch watches keys with a time to live.
+// clockWatch checks keys with a time to live.
 type clockWatch struct {
 	t     *testing.T
 	c     *proc.Cluster
 	gone  atomic.Int64
-	early atomic.Int64 // the most that a key went too early, in microseconds
-	late  atomic.Int64 // the most that a key was seen too late
+	early atomic.Int64 // the most by which a key went too early, in microseconds
+	late  atomic.Int64 // the most by which a key still existed too late
 }
 
-// ask asks some node that answers.
+// ask sends a command to a random node.
 func (w *clockWatch) ask(r *rand.Rand, args ...string) (string, error) {
 	conn, err := respconn.DialTimeout(w.c.Nodes[r.IntN(len(w.c.Nodes))].Addr(), time.Second)
 	if err != nil {
@@ -84,7 +87,7 @@ func (w *clockWatch) ask(r *rand.Rand, args ...string) (string, error) {
 	return v.Text()
 }
 
-// lifetime sets a key, by a time to live or a time of day, and watches it until it is gone.
+// lifetime sets a key, with a time to live or a time of day, and waits until it is gone.
 func (w *clockWatch) lifetime(ctx context.Context, r *rand.Rand, key string) {
 	lives := time.Duration(800+r.IntN(2500)) * time.Millisecond
 	set := time.Now()
@@ -95,7 +98,7 @@ func (w *clockWatch) lifetime(ctx context.Context, r *rand.Rand, key string) {
 		to = from
 	}
 	if _, err := w.ask(r, args...); err != nil {
-		return // it may have been set later than is known
+		return // the key may have been set later than this client knows
 	}
 	if to.IsZero() {
 		to = time.Now().Add(lives)
@@ -134,9 +137,10 @@ func most(to *atomic.Int64, d time.Duration) {
 	}
 }
 
-// TestWrongClocksMoveNoKey sets the clock of one node of three forward and back, lets it run fast and slow, while it
-// leads and while it follows; leaders are moved and killed. No key with a time to live, or a time of day at which it
-// goes, is gone early or there for long beyond that.
+// TestWrongClocksMoveNoKey sets the clock of one node of three forward and back, and makes it run
+// fast and slow, while the node leads and while it follows. Leaders are moved and killed. A key
+// with a time to live, or with a time of day at which it expires, must not go early, nor exist much
+// longer.
 func TestWrongClocksMoveNoKey(t *testing.T) {
 	program := proc.ClockedLockstepd(t)
 	c := proc.NewCluster(t, 3, proc.Options{Before: func(n *proc.Node) { n.Become(program) }})
@@ -168,8 +172,8 @@ func TestWrongClocksMoveNoKey(t *testing.T) {
 	}
 }
 
-// round lets one clock go wrong, and moves or kills leaders meanwhile. The first round's is that of the leader, which
-// is set forward; the others are drawn.
+// round makes one clock wrong, and meanwhile moves or kills leaders. In the first round it is the
+// leader's clock, which is set forward; in later rounds the node and the fault are random.
 func (w *clockWatch) round(r *rand.Rand, round int) {
 	bad, how := w.c.WaitLeader(), wrongClocks[0]
 	if round > 0 {

@@ -6,7 +6,7 @@ import (
 	"strconv"
 )
 
-// counterVerdict is what is left of a counter's history.
+// counterVerdict sums up a counter's history.
 type counterVerdict struct {
 	key            string
 	acked, unknown int
@@ -17,9 +17,8 @@ func (v counterVerdict) String() string {
 	return fmt.Sprintf("%s is %d after %d acknowledged increments and %d of unknown outcome", v.key, v.final, v.acked, v.unknown)
 }
 
-// checkCounter checks the increments of one key that began at zero, given its value
-// at the end. It needs no search: results are a total order, which must be
-// that of time wherever time has an opinion.
+// checkCounter checks the increments of one key that began at zero, given its value at the end. It
+// needs no search: the results are a total order, which must not contradict the order of times.
 func checkCounter(key string, history []Op, final int64) (counterVerdict, error) {
 	v := counterVerdict{key: key, final: final}
 	type result struct {
@@ -56,7 +55,7 @@ func checkCounter(key string, history []Op, final int64) (counterVerdict, error)
 		if r.value < 1 || r.value > final {
 			return v, fmt.Errorf("%s: %d was answered, and it ends at %d: %+v", key, r.value, final, r.op)
 		}
-		// All smaller results must have been called before this one returned.
+		// All increments with smaller results must have been called before this one returned.
 		if r.op.Return < latestCall {
 			return v, fmt.Errorf("%s: %+v had returned before %+v began, which got the smaller result", key, r.op, latest)
 		}
@@ -67,8 +66,8 @@ func checkCounter(key string, history []Op, final int64) (counterVerdict, error)
 	return v, nil
 }
 
-// checkQuota checks what a quota gave: no more than its limit, and nothing to a client
-// that asked after another one was told that there is no more.
+// checkQuota checks a quota: it gave no more than its limit, and nothing to a client that asked
+// after another client had been refused.
 func checkQuota(key string, history []Op, final int64) error {
 	if final > quotaLimit {
 		return fmt.Errorf("%s: %d were given of %d", key, final, quotaLimit)

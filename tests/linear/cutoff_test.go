@@ -12,15 +12,16 @@ import (
 )
 
 const (
-	// cutLasts is shorter than a write may wait: a client that waited for the end of the cut got
-	// its answer then.
+	// cutLasts is shorter than the time that a write may wait. A client that waited for the end of
+	// the cut would still get its reply.
 	cutLasts = 8 * time.Second
-	// servedWithin is how long a call may take on a machine with other things to do. The way is
-	// found to be shut after half a second.
+	// servedWithin is how long a call may take on a busy machine. The node finds out after half a
+	// second that it cannot reach the leader.
 	servedWithin = 3 * time.Second
 )
 
-// cutOff is a cluster of three nodes; the way between the gateway and the leader can be cut.
+// cutOff is a cluster of three nodes in which the connection between the gateway and the leader can
+// be cut.
 type cutOff struct {
 	t                       *testing.T
 	wires                   *wires
@@ -44,7 +45,7 @@ func newCutOff(t *testing.T) *cutOff {
 	return x
 }
 
-// do runs a command through the gateway, and notes how long it took.
+// do runs a command through the gateway, and records how long it took.
 func (x *cutOff) do(c *respconn.Conn, want string, args ...string) {
 	x.t.Helper()
 	began := time.Now()
@@ -55,7 +56,7 @@ func (x *cutOff) do(c *respconn.Conn, want string, args ...string) {
 	}
 }
 
-// counter is a number of INFO stats.
+// counter is a number from INFO stats.
 func (x *cutOff) counter(n *proc.Node, name string) int {
 	v, err := strconv.Atoi(proc.Info(n.Addr(), "stats")[name])
 	if err != nil {
@@ -65,7 +66,7 @@ func (x *cutOff) counter(n *proc.Node, name string) int {
 }
 
 // A node that is cut off from the leader, but not from the others, serves its clients through one
-// of those. It took as long as the cut.
+// of those. Before, its clients had to wait for the end of the cut.
 func TestANodeThatIsCutOffFromTheLeaderServesItsClients(t *testing.T) {
 	for _, tears := range []bool{false, true} {
 		t.Run(fmt.Sprintf("connections break: %v", tears), func(t *testing.T) {
@@ -98,8 +99,8 @@ func TestANodeThatIsCutOffFromTheLeaderServesItsClients(t *testing.T) {
 	}
 }
 
-// cut holds what the gateway and the leader send each other; tears: their connections break, too,
-// and new ones do not get through.
+// cut stops all traffic between the gateway and the leader. With tears their connections also
+// break, and new ones cannot be made.
 func (x *cutOff) cut(tears bool) {
 	x.wires.hold(x.ways)
 	if tears {
@@ -108,7 +109,7 @@ func (x *cutOff) cut(tears bool) {
 	}
 }
 
-// pop waits for a list through the gateway, and has it filled when the leader knows of that.
+// pop waits for a list through the gateway, and fills the list once the leader knows of the wait.
 func (x *cutOff) pop(c, fills *respconn.Conn, n int) {
 	x.t.Helper()
 	began, item := time.Now(), "item"+strconv.Itoa(n)
@@ -124,7 +125,7 @@ func (x *cutOff) pop(c, fills *respconn.Conn, n int) {
 	}
 }
 
-// direct waits until the gateway's calls go directly again.
+// direct waits until the gateway sends its calls directly again.
 func (x *cutOff) direct(c *respconn.Conn) {
 	x.t.Helper()
 	proc.Wait(x.t, proc.ElectionPatience, "calls go directly", func() bool {
@@ -134,8 +135,8 @@ func (x *cutOff) direct(c *respconn.Conn) {
 	})
 }
 
-// A client that caches what it has read through a node that is cut off is told while the cut
-// lasts that it has changed.
+// A client caches a value that it has read through a node that is cut off. It must be told of a
+// change of the value while the cut lasts.
 func TestAClientOfANodeThatIsCutOffCachesNothingOld(t *testing.T) {
 	t.Parallel()
 	x := newCutOff(t)
@@ -159,11 +160,11 @@ func TestAClientOfANodeThatIsCutOffCachesNothingOld(t *testing.T) {
 	x.wires.free(x.ways, false)
 }
 
-// toldWithin is how long a change may go unheard on a node that is cut off: its replica misses the
-// leader after two seconds at most, and asks then.
+// toldWithin is how long a change may be unknown on a node that is cut off: its replica notices
+// after at most two seconds that the leader is silent, and then asks.
 const toldWithin = 7 * time.Second
 
-// oneKey is a client that caches one key: it reads it anew only when it was told to.
+// oneKey is a client that caches one key. It reads the key again only after an invalidation.
 type oneKey struct {
 	x       *cutOff
 	c       *respconn.Conn
@@ -184,7 +185,7 @@ func (k *oneKey) await(want string) {
 		}
 		v, err := k.c.Read()
 		for err == nil && !k.valid && v.Kind == '>' {
-			v, err = k.c.Read() // of the value that it had before
+			v, err = k.c.Read() // an invalidation of the previous value
 		}
 		if err != nil {
 			k.x.t.Fatalf("it has cached %q, not %q, and is not told: %v", k.value, want, err)

@@ -10,19 +10,17 @@ import (
 	"lockstep/tests/kit/proc"
 )
 
-// progressWrites is how many writes must be acknowledged after a fault before
-// the next: a cluster that is always in trouble proves little.
+// progressWrites is how many writes must be acknowledged between two faults. A cluster that is
+// always in trouble would prove little.
 const progressWrites = 100
 
-// fault is one thing that was done to a node.
+// fault is a single disturbance of a node.
 type fault struct {
 	what string
 	at   int64
-	// recovered is how long it took until a write that was called after the
-	// fault was acknowledged.
+	// recovered is the time until a write was acknowledged that was called after the fault.
 	recovered time.Duration
-	// longest is the longest that a client waited for an answer, until the next
-	// fault began.
+	// longest is the longest time that a client waited for a reply before the next fault began.
 	longest time.Duration
 }
 
@@ -31,7 +29,7 @@ func (f fault) String() string {
 		f.what, float64(f.at)/1e9, f.recovered.Round(time.Millisecond), f.longest.Round(time.Millisecond))
 }
 
-// faults does things to nodes while a workload runs.
+// faults disturbs nodes while a workload runs.
 type faults struct {
 	t *testing.T
 	w *workload
@@ -39,13 +37,12 @@ type faults struct {
 	done []fault
 }
 
-// begin notes a fault, before it is done.
+// begin records a fault before it happens.
 func (f *faults) begin(format string, args ...any) {
 	f.done = append(f.done, fault{what: fmt.Sprintf(format, args...), at: f.w.history.Now()})
 }
 
-// awaitProgress waits until enough writes called after the last fault are
-// acknowledged.
+// awaitProgress waits until enough writes that were called after the last fault are acknowledged.
 func (f *faults) awaitProgress() {
 	f.t.Helper()
 	since := f.w.history.Now()
@@ -57,8 +54,7 @@ func (f *faults) awaitProgress() {
 	})
 }
 
-// kill ends a node by kill -9, waits until the others go on, and starts it
-// again.
+// kill ends a node with kill -9, waits until the others make progress, and starts the node again.
 func (f *faults) kill(role string, n *proc.Node) {
 	f.t.Helper()
 	f.begin("kill -9 of %s %s", role, n.Name)
@@ -71,8 +67,8 @@ func (f *faults) kill(role string, n *proc.Node) {
 	f.awaitNode(n)
 }
 
-// restart ends a node by kill -9 and starts it at once, then waits until clients
-// go on, its own too.
+// restart ends a node with kill -9 and starts it at once. Then it waits until clients make
+// progress, including those of this node.
 func (f *faults) restart(n *proc.Node) {
 	f.t.Helper()
 	f.begin("kill -9 of %s, back at once", n.Name)
@@ -84,8 +80,8 @@ func (f *faults) restart(n *proc.Node) {
 	f.awaitNode(n)
 }
 
-// pause stops a node by SIGSTOP until the others have gone on without it, and
-// for at least as long as hold; then it goes on.
+// pause stops a node with SIGSTOP until the others have made progress without it, and for at least
+// as long as hold. Then the node continues.
 func (f *faults) pause(n *proc.Node, hold time.Duration) {
 	f.t.Helper()
 	waiting := lieInWait(f.t, f.w, n)
@@ -121,7 +117,7 @@ func (h *History) servedSince(node string, since int64) bool {
 	return false
 }
 
-// report works out how long each fault was felt and prints it.
+// report computes and prints how long each fault had an effect.
 func (f *faults) report() {
 	f.t.Helper()
 	ops := f.w.history.Ops()
@@ -148,12 +144,12 @@ func (f *faults) report() {
 	}
 }
 
-// recoveredAtMost is several times what an election takes. One fault of many may take
-// longer on a busy machine, but not all of them.
+// recoveredAtMost is several times as long as an election. On a busy machine one fault of many may
+// take longer, but not all of them.
 const recoveredAtMost = 15 * time.Second
 
-// soon fails the test unless writes went on soon after one of the faults at least
-// whose description has the words. It is for behind report.
+// soon fails the test unless writes went on soon after at least one of the faults whose description
+// contains the words. It is called after report.
 func (f *faults) soon(words string) {
 	f.t.Helper()
 	least := time.Duration(-1)

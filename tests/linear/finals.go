@@ -11,8 +11,8 @@ import (
 	"lockstep/tests/kit/respconn"
 )
 
-// checkFinals reads everything that is not a register at the end, and checks
-// its history against that.
+// checkFinals reads all keys except registers at the end, and checks their histories against their
+// values.
 func checkFinals(t *testing.T, addr string, ops []Op, evicts bool) []error {
 	t.Helper()
 	conn := proc.Dial(t, addr)
@@ -64,7 +64,7 @@ func checkFinals(t *testing.T, addr string, ops []Op, evicts bool) []error {
 	return wrong
 }
 
-// finalCounters checks a counter, or a pair of them that must be equal.
+// finalCounters checks a counter, or a pair of counters that must be equal.
 func finalCounters(conn *respconn.Conn, key string, ops []Op) (fmt.Stringer, error) {
 	names := []string{key}
 	if strings.HasPrefix(key, pairPrefix) {
@@ -84,7 +84,7 @@ func finalCounters(conn *respconn.Conn, key string, ops []Op) (fmt.Stringer, err
 	return verdict, nil
 }
 
-// finalCounter reads a counter; one that was never incremented is zero.
+// finalCounter reads a counter. A counter that was never incremented is zero.
 func finalCounter(conn *respconn.Conn, key string) (int64, error) {
 	v, err := conn.Do("GET", key)
 	if err != nil || v.Null {
@@ -118,7 +118,7 @@ func finalTransit(conn *respconn.Conn, key string, ops []Op) (fmt.Stringer, erro
 	return checkTransit(key, ops, in, out)
 }
 
-// elements are those of a list.
+// elements are the elements of a list.
 func elements(conn *respconn.Conn, key string) ([]string, error) {
 	v, err := conn.Do("LRANGE", key, "0", "-1")
 	if err != nil || v.IsError() {

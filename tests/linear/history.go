@@ -9,12 +9,12 @@ import (
 	"time"
 )
 
-// Outcome says what is known of a command.
+// Outcome says what the client knows about the effect of a command.
 type Outcome string
 
 // The outcomes.
 const (
-	Done    Outcome = "done"    // executed; Reply is the answer
+	Done    Outcome = "done"    // executed; Reply is the reply
 	Unknown Outcome = "unknown" // the connection broke, or the server said so
 	Refused Outcome = "refused" // the server said that it was not executed
 )
@@ -26,17 +26,17 @@ type Op struct {
 	Name   string
 	Key    string
 	Arg    string `json:",omitempty"`
-	// Expect is what a register must be for Arg to take its place.
+	// Expect is the value that a register must have for Arg to replace it.
 	Expect string `json:",omitempty"`
-	// Call and Return are nanoseconds since the history began: before the first
-	// byte was sent and after the last was read, by one monotonic clock.
+	// Call and Return are nanoseconds since the history began, by one monotonic clock: before the
+	// first byte was sent and after the last byte was read.
 	Call, Return int64
 	Outcome      Outcome
 	Reply        string `json:",omitempty"`
 	Null         bool   `json:",omitempty"`
 }
 
-// History is what all clients did. It may be used by several goroutines.
+// History holds the actions of all clients. Several goroutines may use it.
 type History struct {
 	begin time.Time
 
@@ -44,7 +44,7 @@ type History struct {
 	ops []Op
 }
 
-// NewHistory begins a history now.
+// NewHistory starts a history.
 func NewHistory() *History { return &History{begin: time.Now()} }
 
 // Now is the time since the history began.
@@ -57,14 +57,14 @@ func (h *History) Add(o Op) {
 	h.ops = append(h.ops, o)
 }
 
-// Ops is a copy of what has been added.
+// Ops is a copy of the ops so far.
 func (h *History) Ops() []Op {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return append([]Op(nil), h.ops...)
 }
 
-// writesSince counts the writes that were called after an instant and done.
+// writesSince counts the writes that were called after an instant and executed.
 func (h *History) writesSince(since int64) int {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -78,7 +78,7 @@ func (h *History) writesSince(since int64) int {
 	return n
 }
 
-// Save writes the history into a folder, a line of JSON per op.
+// Save writes the history into a folder, one line of JSON per op.
 func (h *History) Save(dir string) error {
 	f, err := os.Create(filepath.Join(dir, "history.jsonl"))
 	if err != nil {

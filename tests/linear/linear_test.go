@@ -10,7 +10,7 @@ import (
 
 func TestMain(m *testing.M) { proc.Main(m) }
 
-// rounds is a number of faults, short or long.
+// rounds is the number of faults in a short or a long run.
 func rounds(short, long_ int) int {
 	if proc.Long() {
 		return long_
@@ -18,12 +18,12 @@ func rounds(short, long_ int) int {
 	return short
 }
 
-// electionTime is the longest a follower waits by default before it stands for
-// election: twice raft-heartbeat-ms.
+// electionTime is the maximum time that a follower waits by default before it stands for election:
+// twice raft-heartbeat-ms.
 const electionTime = 2 * time.Second
 
-// TestKill9OfLeaderAndFollowerIsAPause: no error for clients of nodes that live,
-// no lost and no doubled write, linearizable per key.
+// TestKill9OfLeaderAndFollowerIsAPause: clients of surviving nodes see no error, no write is lost
+// or doubled, and each key is linearizable.
 func TestKill9OfLeaderAndFollowerIsAPause(t *testing.T) {
 	t.Parallel()
 	c := proc.NewCluster(t, 3, proc.Options{})
@@ -63,8 +63,8 @@ func testPause(t *testing.T, readMode string) {
 func TestPausedLeaderReadsNothingStaleByLease(t *testing.T)  { testPause(t, "lease") }
 func TestPausedLeaderReadsNothingStaleByQuorum(t *testing.T) { testPause(t, "quorum") }
 
-// TestRestartOfEveryNodeKeepsEverything stops all nodes at once by kill -9: what
-// was acknowledged is on disk, also where shards share a log.
+// TestRestartOfEveryNodeKeepsEverything stops all nodes at once with kill -9: acknowledged writes
+// must be on disk, even if shards share a log.
 func TestRestartOfEveryNodeKeepsEverything(t *testing.T) {
 	for _, shards := range []int{1, 4} {
 		t.Run(fmt.Sprintf("%d shards", shards), func(t *testing.T) { restartEveryNode(t, shards) })

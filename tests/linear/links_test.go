@@ -13,29 +13,29 @@ import (
 )
 
 const (
-	// narrowBytesPerSec is what a node on a narrow way is sent, and longBytesMax what one
-	// command has at most: on such a way it takes three seconds.
+	// narrowBytesPerSec is the bandwidth to a node on a slow connection, and longBytesMax the
+	// maximum length of a command, which takes three seconds there.
 	narrowBytesPerSec = 8 << 20
 	longBytesMax      = 24 << 20
 	longKey           = "long"
 )
 
-// long is a key that gets values of great length, one after the other.
+// long is a key that is set to very long values, one after the other.
 type long struct {
 	writes int
-	// acked is the last write that was acknowledged, if one was. The key holds that, or one
-	// of those of which nobody knows: they may take effect at any later time.
+	// acked is the last acknowledged write, if any. The key has the value of that write, or of one
+	// with an unknown outcome: those may take effect at any later time.
 	acked   *longWrite
 	unknown []longWrite
 }
 
-// longWrite is a value, from what it is made.
+// longWrite describes a value.
 type longWrite struct {
 	number uint64
 	bytes  int
 }
 
-// value is what no packing makes shorter.
+// value is random, so that compression cannot shorten it.
 func (l longWrite) value() []byte {
 	var seed [32]byte
 	seed[0], seed[1] = byte(l.number), byte(l.number>>8)
@@ -68,7 +68,7 @@ func (l *long) write(w *workload, addr string, bytes int) {
 	}
 }
 
-// verify compares the key with what it may hold.
+// verify checks that the key has one of the possible values.
 func (l *long) verify(t *testing.T, addr string) {
 	t.Helper()
 	v, err := proc.Dial(t, addr).Do("GET", longKey)
@@ -90,8 +90,8 @@ func (l *long) verify(t *testing.T, addr string) {
 	t.Errorf("%s has %d bytes that were never written, or others were acknowledged: %v", longKey, len(v.Bytes), may)
 }
 
-// narrow draws nodes whose ways are narrow for a while, and commands of great length that
-// have to pass there.
+// narrow makes the connections of random nodes slow for a while, and sends very long commands over
+// them.
 func (n *nemesis) narrow(from, to time.Duration) {
 	if n.disks != nil {
 		return

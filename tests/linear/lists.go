@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// listVerdict is what is left of a list's history.
+// listVerdict sums up a list's history.
 type listVerdict struct {
 	key                            string
 	pushed, popped, left, mayBeOut int
@@ -15,16 +15,15 @@ func (v listVerdict) String() string {
 	return fmt.Sprintf("%s: %d elements pushed, %d given out once, %d left, %d pops of unknown outcome", v.key, v.pushed, v.popped, v.left, v.mayBeOut)
 }
 
-// element is one element's way through a list: who pushed and who popped it.
+// element has the push and the pop of an element.
 type element struct {
 	push, pop *Op
 }
 
-// checkList checks the pushes at one end and the pops at the other of a list
-// that began empty, given what is in it at the end: each element is given out
-// once, none without having been pushed, and those that were pushed earlier
-// are given out earlier. Of those that are nowhere, each must have been taken by
-// a pop of unknown outcome.
+// checkList checks the pushes at one end and the pops at the other end of a list that began empty,
+// given its elements at the end. Each element is popped at most once, none without a push, and
+// elements that were pushed earlier are popped earlier. If an element is missing, a pop with an
+// unknown outcome must have taken it.
 func checkList(key string, history []Op, left []string) (listVerdict, error) {
 	v := listVerdict{key: key, left: len(left)}
 	elements := map[string]*element{}
@@ -58,7 +57,7 @@ func checkList(key string, history []Op, left []string) (listVerdict, error) {
 	return v, errorsOf(v, elements, left)
 }
 
-// errorsOf checks what is left, what is nowhere, and the order.
+// errorsOf checks the elements that are left, the missing ones, and the order.
 func errorsOf(v listVerdict, elements map[string]*element, left []string) error {
 	remains := map[string]bool{}
 	for _, value := range left {
@@ -88,14 +87,13 @@ func errorsOf(v listVerdict, elements map[string]*element, left []string) error 
 	return firstInFirstOut(v.key, out)
 }
 
-// firstInFirstOut finds an element that was given out before another that was
-// ahead of it.
+// firstInFirstOut finds an element that was popped before another that was ahead of it.
 func firstInFirstOut(key string, all []*element) error {
 	byCall := slices.Clone(all)
 	slices.SortFunc(byCall, func(a, b *element) int { return int(a.push.Call - b.push.Call) })
 	byReturn := slices.Clone(all)
 	slices.SortFunc(byReturn, func(a, b *element) int { return int(pushedBy(a) - pushedBy(b)) })
-	// latest is the one whose pop began last of all that were pushed before.
+	// latest is the element whose pop began last, among those that were pushed before.
 	var latest *element
 	for _, e := range byCall {
 		for len(byReturn) > 0 && pushedBy(byReturn[0]) < e.push.Call {
@@ -111,8 +109,8 @@ func firstInFirstOut(key string, all []*element) error {
 	return nil
 }
 
-// pushedBy is when an element was surely in its list: when its push returned,
-// or, where that is not known, when it was given out.
+// pushedBy is when an element was surely in its list: when its push returned, or, if that is
+// unknown, when it was popped.
 func pushedBy(e *element) int64 {
 	if e.push.Outcome == Done {
 		return e.push.Return

@@ -9,11 +9,10 @@ import (
 	"lockstep/tests/kit/respconn"
 )
 
-// lurkers are clients that lie in wait for a paused leader. Their connections
-// are open before it is paused; their reads are sent while it stands, after
-// others have written under a new leader, and are the first thing it sees when
-// it goes on. One that believes that it still leads answers them with what was
-// true before the pause.
+// lurkers are clients that wait for a paused leader. Their connections are open before the pause.
+// Their reads are sent during the pause, after others have written under a new leader, and are the
+// first requests that the node sees when it continues. If it still believes that it leads, it
+// answers them with values from before the pause.
 type lurkers struct {
 	w     *workload
 	node  *proc.Node
@@ -26,7 +25,7 @@ const (
 	lurkerReads     = 5
 )
 
-// lieInWait opens the connections and makes sure that the node knows them.
+// lieInWait opens the connections and makes sure that the node has accepted them.
 func lieInWait(t *testing.T, w *workload, n *proc.Node) *lurkers {
 	t.Helper()
 	l := &lurkers{w: w, node: n}
@@ -44,7 +43,7 @@ func lieInWait(t *testing.T, w *workload, n *proc.Node) *lurkers {
 	return l
 }
 
-// spring sends the reads; the node is still paused.
+// spring sends the reads while the node is still paused.
 func (l *lurkers) spring() {
 	generation := l.w.history.Now() / generationNs
 	var sent sync.WaitGroup
@@ -67,7 +66,7 @@ func (l *lurkers) spring() {
 	sent.Wait()
 }
 
-// read sends a GET, says so, and notes the answer.
+// read sends a GET, calls sent, and records the reply.
 func (l *lurkers) read(c *respconn.Conn, i int, key string, sent func()) error {
 	o := Op{Client: 100 + i, Node: l.node.Name, Name: "GET", Key: key, Call: l.w.history.Now(), Outcome: Unknown}
 	err := c.Send(o.Name, o.Key)

@@ -10,9 +10,9 @@ import (
 	"lockstep/tests/kit/proc"
 )
 
-// machine tells how much of the time that passes is the cluster's: all of it but the share
-// of the processors that others use. On a machine that it has for itself time is time, and
-// nothing that a cluster does to itself is taken off.
+// machine measures how much of the passing time belongs to the cluster: all of it except the share
+// of processor time that other programs use. If no other program runs, all of the time counts,
+// whatever the cluster does to itself.
 type machine struct {
 	cluster *proc.Cluster
 	at      time.Time
@@ -20,7 +20,7 @@ type machine struct {
 	own     []time.Duration
 }
 
-// processors is what the processors have spent, all of them together.
+// processors is the time that all processors together have been busy and idle.
 type processors struct{ busy, idle time.Duration }
 
 func newMachine(c *proc.Cluster) *machine {
@@ -29,7 +29,7 @@ func newMachine(c *proc.Cluster) *machine {
 	return m
 }
 
-// look returns how much of the time since the last look was the cluster's.
+// look returns how much of the time since the last look belonged to the cluster.
 func (m *machine) look() time.Duration {
 	now, used := time.Now(), readProcessors()
 	passed := now.Sub(m.at)
@@ -40,7 +40,7 @@ func (m *machine) look() time.Duration {
 		own = append(own, n.CPU())
 	}
 	for i, before := range m.own {
-		if spent := own[i] - before; spent > 0 { // not of a node that was started again
+		if spent := own[i] - before; spent > 0 { // not for a node that was restarted
 			busy -= spent
 		}
 	}
@@ -51,7 +51,7 @@ func (m *machine) look() time.Duration {
 	return time.Duration(float64(passed) * float64(total-min(busy, total)) / float64(total))
 }
 
-// ownCPU is what this process has used.
+// ownCPU is the processor time that this process has used.
 func ownCPU() time.Duration {
 	var r syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &r); err != nil {
@@ -63,7 +63,7 @@ func ownCPU() time.Duration {
 // clockTick is the unit of /proc/stat.
 const clockTick = time.Second / 100
 
-// readProcessors reads what the processors have spent; zero where it cannot be known.
+// readProcessors reads the times of the processors. They are zero if they cannot be read.
 func readProcessors() (p processors) {
 	text, err := os.ReadFile("/proc/stat")
 	line, _, _ := strings.Cut(string(text), "\n")

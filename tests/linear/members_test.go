@@ -12,12 +12,11 @@ import (
 	"lockstep/tests/kit/proc"
 )
 
-// membersPatience is how long a change of membership may take, faults
-// included.
+// membersPatience is how long a change of membership may take, including faults.
 const membersPatience = 2 * time.Minute
 
-// members changes who is in a cluster, and who has what, while nodes are killed
-// and paused.
+// members changes the members of a cluster and the places of replicas, while nodes are killed and
+// paused.
 type members struct {
 	t *testing.T
 	c *proc.Cluster
@@ -25,11 +24,11 @@ type members struct {
 	w *workload
 	f *faults
 	r *rand.Rand
-	// in are the nodes that are members and may be hurt; the first stays.
+	// in are the members that faults may hit; the first one stays a member.
 	in []*proc.Node
 }
 
-// testMembers is a series of changes, each with a fault in its middle.
+// testMembers makes a series of changes, each with a fault in the middle.
 func testMembers(t *testing.T, readMode string) {
 	t.Parallel()
 	seed := proc.Seed(t, uint64(time.Now().UnixNano()))
@@ -59,10 +58,10 @@ func testMembers(t *testing.T, readMode string) {
 func TestMembersChangeUnderFaultsByLease(t *testing.T)  { testMembers(t, "lease") }
 func TestMembersChangeUnderFaultsByQuorum(t *testing.T) { testMembers(t, "quorum") }
 
-// any is a member but the first: that is whom joining nodes ask.
+// any is a random member except the first, which joining nodes ask.
 func (m *members) any() *proc.Node { return m.in[1+m.r.IntN(len(m.in)-1)] }
 
-// hurt kills or pauses some node for a moment.
+// hurt kills or pauses a random node for a moment.
 func (m *members) hurt() {
 	n := m.in[m.r.IntN(len(m.in))]
 	if m.r.IntN(2) == 0 {
@@ -72,8 +71,7 @@ func (m *members) hurt() {
 	m.f.restart(n)
 }
 
-// order has an order carried out while something else happens: nodes are hurt
-// meanwhile, and it is given again until it is done.
+// order gives an order while meanwhile disturbs nodes, and repeats the order until it succeeds.
 func (m *members) order(meanwhile func(), args ...string) {
 	m.t.Helper()
 	m.f.begin("%v", args)
@@ -95,7 +93,7 @@ func (m *members) order(meanwhile func(), args ...string) {
 	}
 }
 
-// join takes in a new node, whose clients begin when it answers.
+// join adds a new node. Its clients start when it answers.
 func (m *members) join() *proc.Node {
 	m.t.Helper()
 	n := m.c.Join(m.o)
@@ -127,7 +125,7 @@ func (m *members) replace() {
 	m.settle(old.Name + " was replaced")
 }
 
-// leave takes a node away, and a new one comes.
+// leave removes a node, and then adds a new one.
 func (m *members) leave() {
 	gone := m.any()
 	m.in = slices.DeleteFunc(m.in, func(n *proc.Node) bool { return n == gone })
@@ -138,7 +136,7 @@ func (m *members) leave() {
 	m.growth()
 }
 
-// drain lets a node give up what it has, and have it again.
+// drain drains a node, and then ends the draining.
 func (m *members) drain() {
 	n := m.any()
 	m.order(m.hurt, "DRAIN", n.Name)
@@ -147,7 +145,7 @@ func (m *members) drain() {
 	m.settle(n.Name + " may lead again")
 }
 
-// transfer moves leaders, those of all groups.
+// transfer moves the leaders of all shards.
 func (m *members) transfer() {
 	for shard := range m.o.Shards {
 		_, _ = proc.Ask(m.in[0].Addr(), "LOCKSTEP", "TRANSFER", strconv.Itoa(shard))
@@ -156,7 +154,7 @@ func (m *members) transfer() {
 	m.settle("leaders moved")
 }
 
-// placed is the placement as the first node tells it, nil if it does not.
+// placed is the placement report of the first node, nil if it gives none.
 func (m *members) placed() *placement.Report {
 	r := &placement.Report{}
 	text, err := proc.Ask(m.in[0].Addr(), "LOCKSTEP", "PLACEMENT")

@@ -17,22 +17,22 @@ import (
 	"lockstep/tests/kit/proc"
 )
 
-// nemesisFor is how long TestNemesis goes on; 0: as usual.
+// nemesisFor is how long TestNemesis runs. With 0 it runs as long as usual.
 var nemesisFor = flag.Duration("nemesis", 0, "how long TestNemesis does harm")
 
 const (
-	// roundLasts is within what time the troubles of a round begin and end.
+	// roundLasts is the time within which the faults of a round begin and end.
 	roundLasts = 4 * time.Second
-	// troublesMean is how many there are in one round, about.
+	// troublesMean is about how many faults one round has.
 	troublesMean = 3
 )
 
-// nemesis does everything at once: nodes are killed, stopped and paused, one or all, what
-// they send each other is held in one direction or both, leaders are moved, snapshots are
-// written and loaded, replicas move, disks are full, keys are evicted, programs are
-// exchanged for newer ones, clocks go wrong. After each round all is well again, and clients of every node
-// must be served. Between two a node may lose its folder and come back as another, with
-// the other log store.
+// nemesis does everything at once: nodes are killed, stopped and paused, one or all, traffic
+// between nodes is held in one direction or both, leaders are moved, snapshots are written and
+// loaded, replicas move, disks are full, keys are evicted, programs are replaced by newer ones,
+// clocks go wrong. After each round all faults end, and clients of every node must be served.
+// Between two rounds a node may lose its folder and come back as another node, with the other log
+// store.
 type nemesis struct {
 	t     *testing.T
 	c     *proc.Cluster
@@ -41,35 +41,36 @@ type nemesis struct {
 	f     *faults
 	r     *rand.Rand
 	wires *wires
-	// leader led when the round was drawn.
+	// leader was the leader at the start of the round.
 	leader *proc.Node
-	// events are what happens in a round, spoken for the nodes that are killed or
-	// paused in it.
+	// events are the events of a round. spokenFor holds the nodes that are killed or paused in the
+	// round.
 	events    []event
 	spokenFor map[*proc.Node]bool
-	// drained are the nodes that were drained in it.
+	// drained are the nodes that were drained in the round.
 	drained []*proc.Node
 	orders  orders
-	// disks are the nodes' disks, where they have small ones.
+	// disks are the nodes' disks, if they have small ones.
 	disks map[*proc.Node]*proc.SmallDisk
-	// upgrades says from which program to which nodes are upgraded; "": they are not.
-	// past are those that run the older one, which newer takes the place of.
+	// upgrades says between which programs nodes are upgraded, or is "" if they are not. past are
+	// the nodes that still run the older program. newer is the program that replaces it.
 	upgrades string
 	past     map[*proc.Node]bool
 	newer    string
 	// stores are the nodes' log stores.
 	stores map[*proc.Node]string
-	// answers watches that the shards answer.
+	// answers checks that the shards answer.
 	answers *answers
-	// long is what commands of great length write; lengthy: there is one in this round.
+	// long holds the writes of very long commands. lengthy means that this round has one.
 	long    long
 	lengthy bool
-	// workMs is what the scripts of this round may take; wrongClock: a clock goes wrong in it.
+	// workMs is the work of this round's scripts so far. wrongClock means that a clock goes wrong
+	// in this round.
 	workMs     int
 	wrongClock bool
 }
 
-// event is something that happens in a round.
+// event is an event of a round.
 type event struct {
 	at   time.Duration
 	what string
@@ -82,17 +83,17 @@ type orders struct{ open chan struct{} }
 // ordersMost bounds the orders under way.
 const ordersMost = 64
 
-// give sends an order to a node. What becomes of it does not matter.
+// give sends an order to a node. Its result does not matter.
 func (o *orders) give(addr string, args ...string) {
 	o.run(func() { _, _ = proc.Ask(addr, args...) })
 }
 
-// run does something beside the round, which waits for it at its end.
+// run does something in parallel with the round, which waits for it at its end.
 func (o *orders) run(do func()) {
 	select {
 	case o.open <- struct{}{}:
 	default:
-		return // enough of them wait for an answer
+		return // enough orders are waiting for a reply
 	}
 	go func() {
 		do()
@@ -100,7 +101,7 @@ func (o *orders) run(do func()) {
 	}()
 }
 
-// settle waits until all have their answers.
+// settle waits until all orders have their replies.
 func (o *orders) settle() {
 	for range ordersMost {
 		o.open <- struct{}{}
@@ -110,10 +111,10 @@ func (o *orders) settle() {
 	}
 }
 
-// smallDiskBytes is more than a node needs for as long as a run may take.
+// smallDiskBytes is more than a node needs during a run.
 const smallDiskBytes = 512 << 20
 
-// drawOptions draws what the cluster is made of. It returns the number of nodes, too.
+// drawOptions chooses the options of the cluster at random. It also returns the number of nodes.
 func (n *nemesis) drawOptions() int {
 	one := func(of ...string) string { return of[n.r.IntN(len(of))] }
 	heartbeatMs := one("200", "400", "800")
@@ -128,7 +129,7 @@ func (n *nemesis) drawOptions() int {
 		n.w.evicts = true
 		n.o.Args = append(n.o.Args, "--maxmemory", "8mb", "--maxmemory-policy", one("volatile-lru", "volatile-lfu", "volatile-ttl", "volatile-random"))
 	case 1:
-		// A file of raft-wal takes 64 MB from its beginning.
+		// A new file of raft-wal takes 64 MB at once.
 		n.o.LogStore = "boltdb"
 		n.disks = map[*proc.Node]*proc.SmallDisk{}
 	}
@@ -138,7 +139,7 @@ func (n *nemesis) drawOptions() int {
 	return []int{3, 3, 5}[n.r.IntN(3)]
 }
 
-// before makes a node ready for its first start.
+// before prepares a node for its first start.
 func (n *nemesis) before(old string) func(*proc.Node) {
 	return func(node *proc.Node) {
 		n.wires.before(node)
@@ -155,8 +156,8 @@ func (n *nemesis) before(old string) func(*proc.Node) {
 	}
 }
 
-// TestNemesis: what was acknowledged is there, once, in an order that is that of time,
-// and replicas are equal, whatever happened.
+// TestNemesis: whatever happens, acknowledged writes are there, once, in an order that agrees with
+// time, and replicas are equal.
 func TestNemesis(t *testing.T) {
 	t.Parallel()
 	seed := proc.Seed(t, uint64(time.Now().UnixNano()))
@@ -199,7 +200,8 @@ func TestNemesis(t *testing.T) {
 	t.Logf("the longest silence of each shard that could answer: %v", n.answers.stop())
 	t.Logf("%d rounds in %v", done, time.Since(began).Round(time.Second))
 	n.tally()
-	// The reads that follow must be answered on a slow machine, too, and behind a script that still runs.
+	// The following reads must be answered even on a slow machine, and behind a script that is
+	// still running.
 	for _, node := range n.c.Nodes {
 		proc.MustAsk(t, node.Addr(), "CONFIG", "SET", "write-timeout-ms", "60000", "busy-reply-threshold", "60000")
 	}
@@ -207,7 +209,7 @@ func TestNemesis(t *testing.T) {
 	verify(t, n.w)
 }
 
-// troubles are what a round is made of.
+// troubles are the possible faults of a round.
 func (n *nemesis) troubles() []func(from, to time.Duration) {
 	all := []func(from, to time.Duration){
 		n.kill, n.kill, n.pause, n.pause, n.killAll, n.pauseAll, n.hold, n.hold, n.hold,
@@ -223,7 +225,7 @@ func (n *nemesis) troubles() []func(from, to time.Duration) {
 	return all
 }
 
-// round draws troubles, lets them happen, and waits until all is well.
+// round chooses faults, lets them happen, and waits until the cluster has recovered.
 func (n *nemesis) round() {
 	n.t.Helper()
 	n.events, n.drained, n.spokenFor, n.leader = nil, nil, map[*proc.Node]bool{}, n.c.WaitLeader()
@@ -271,7 +273,7 @@ func (n *nemesis) at(at time.Duration, what string, do func()) {
 	n.events = append(n.events, event{at, what, do})
 }
 
-// node draws a node, the leader more often than others.
+// node chooses a node, the leader more often than others.
 func (n *nemesis) node() *proc.Node {
 	if n.r.IntN(3) == 0 {
 		return n.leader
@@ -279,7 +281,7 @@ func (n *nemesis) node() *proc.Node {
 	return n.c.Nodes[n.r.IntN(len(n.c.Nodes))]
 }
 
-// free draws a node that nothing else stops in this round; nil: there is none.
+// free chooses a node that no other fault stops in this round. It returns nil if the node is taken.
 func (n *nemesis) free() *proc.Node {
 	node := n.node()
 	if n.spokenFor[node] {
@@ -300,8 +302,8 @@ func (n *nemesis) killOne(node *proc.Node, from, to time.Duration) {
 	n.at(to, "start "+node.Name, func() { node.Start(); n.rises(node) })
 }
 
-// falls is called before a node ends, rises when it has been started again: meanwhile its
-// clients wait, and its votes do not count.
+// falls is called before a node ends, rises when it has been started again. In between, its clients
+// wait, and its votes do not count.
 func (n *nemesis) falls(node *proc.Node) {
 	n.answers.fell(node)
 	n.w.lives[node.Index].Add(1)
@@ -312,7 +314,7 @@ func (n *nemesis) rises(node *proc.Node) {
 	n.answers.rose(node)
 }
 
-// stop has a node end as it is told to, and start again.
+// stop ends a node with SIGTERM, and starts it again.
 func (n *nemesis) stop(from, to time.Duration) {
 	if node := n.free(); node != nil {
 		n.at(from, "SIGTERM "+node.Name, func() { n.falls(node); node.Stop() })
@@ -320,8 +322,8 @@ func (n *nemesis) stop(from, to time.Duration) {
 	}
 }
 
-// upgrade exchanges the program of a node for a newer one. When all have it the
-// cluster's version is raised.
+// upgrade replaces the program of a node by a newer one. When all have it, the cluster's version is
+// raised.
 func (n *nemesis) upgrade(from, to time.Duration) {
 	node := n.free()
 	if node == nil || !n.past[node] {
@@ -332,7 +334,7 @@ func (n *nemesis) upgrade(from, to time.Duration) {
 	n.at(from, node.Name+" is to be of now", func() { node.Become(n.newer) })
 }
 
-// fillDisk leaves a node no room on its disk. It ends by itself, if it wants to write.
+// fillDisk fills the disk of a node. The node ends by itself when it has to write.
 func (n *nemesis) fillDisk(from, to time.Duration) {
 	node := n.free()
 	if node == nil || n.disks[node] == nil {
@@ -351,8 +353,8 @@ func (n *nemesis) fillDisk(from, to time.Duration) {
 	})
 }
 
-// comeAnew lets a node lose its folder, and come back as another one of its name, with
-// the other log store.
+// comeAnew lets a node lose its folder, and come back as another node of the same name, with the
+// other log store.
 func (n *nemesis) comeAnew() {
 	n.t.Helper()
 	node, asked := n.c.Nodes[n.r.IntN(len(n.c.Nodes))], n.c.Nodes[n.r.IntN(len(n.c.Nodes))]
@@ -380,8 +382,8 @@ func (n *nemesis) comeAnew() {
 	node.Flags("--raft-log-store", store, "--bootstrap", "no", "--join", asked.PeerAddr(), "--replace", "yes")
 	node.Start()
 	n.w.lives[node.Index].Add(1)
-	// Until it asks, all is well with the one whose folder is gone: who lost another
-	// folder then would take the quorum.
+	// Until the new node asks to join, the cluster counts the old one as a member. If another node
+	// lost its folder then, the quorum would be lost.
 	proc.Wait(n.t, proc.ElectionPatience, "another member is "+node.Name, func() bool {
 		is := membersNamed(asked, node.Name)
 		return len(is) == 1 && is[0] != lost[0]
@@ -392,8 +394,8 @@ func (n *nemesis) comeAnew() {
 	n.f.awaitNode(node)
 }
 
-// membersNamed are the members of a name, whatever their state; none: asked does not
-// tell.
+// membersNamed are the ids of the members with a name, whatever their state. It returns none if
+// asked does not answer.
 func membersNamed(asked *proc.Node, name string) []string {
 	var ids []string
 	if r := proc.Placement(asked); r != nil {
@@ -406,7 +408,7 @@ func membersNamed(asked *proc.Node, name string) []string {
 	return ids
 }
 
-// killAll kills all nodes at once; they come back one after the other.
+// killAll kills all nodes at once. They come back one after the other.
 func (n *nemesis) killAll(from, to time.Duration) {
 	for _, node := range n.c.Nodes {
 		if !n.spokenFor[node] {
@@ -436,7 +438,7 @@ func (n *nemesis) pauseAll(from, to time.Duration) {
 	}
 }
 
-// hold draws ways between nodes on which nothing passes.
+// hold chooses connections between nodes whose traffic is held.
 func (n *nemesis) hold(from, to time.Duration) {
 	one := n.node()
 	var ways []way
@@ -476,7 +478,7 @@ func keepWays(ways []way, want func(way) bool) []way {
 	return slices.DeleteFunc(ways, func(x way) bool { return !want(x) })
 }
 
-// transfers moves leaders, again and again, by orders to any node.
+// transfers moves leaders repeatedly, by orders to any node.
 func (n *nemesis) transfers(from, to time.Duration) {
 	for range 1 + n.r.IntN(6) {
 		asked, shard := n.node(), strconv.Itoa(n.r.IntN(n.o.Shards))
@@ -488,7 +490,7 @@ func (n *nemesis) transfers(from, to time.Duration) {
 	}
 }
 
-// snapshots has nodes write snapshots and cut their logs, or load their state again.
+// snapshots makes nodes write snapshots and truncate their logs, or load their state again.
 func (n *nemesis) snapshots(from, to time.Duration) {
 	for range 1 + n.r.IntN(6) {
 		asked, args := n.node(), []string{"LOCKSTEP", "SNAPSHOT"}
@@ -499,7 +501,7 @@ func (n *nemesis) snapshots(from, to time.Duration) {
 	}
 }
 
-// drain moves replicas away from a node and back, where there are others for them.
+// drain moves replicas away from a node and back, if there are other nodes for them.
 func (n *nemesis) drain(from, to time.Duration) {
 	if len(n.c.Nodes) < 4 {
 		return
@@ -510,7 +512,7 @@ func (n *nemesis) drain(from, to time.Duration) {
 	n.at(to, "drain "+node.Name+" off", func() { n.orders.give(asked.Addr(), "LOCKSTEP", "DRAIN", node.Name, "OFF") })
 }
 
-// tally prints how often what was answered.
+// tally prints how often each outcome occurred.
 func (n *nemesis) tally() {
 	count := map[Outcome]int{}
 	for _, o := range n.w.history.Ops() {

@@ -9,33 +9,33 @@ import (
 	"lockstep/tests/kit/respconn"
 )
 
-// Names of what takes more than one command, or a script; the others are Redis's.
+// Names of ops that take more than one command, or a script. The other names are Redis's.
 const (
-	// opCompareAndSet is a script: the register gets Arg if it is Expect.
+	// opCompareAndSet is a script that sets the register to Arg if its value is Expect.
 	opCompareAndSet = "COMPAREANDSET"
-	// opQuota is a script: the counter grows by one up to quotaLimit. Its commands
-	// are one (B1).
+	// opQuota is a script that increments the counter up to quotaLimit. Its commands are atomic
+	// (B1).
 	opQuota = "QUOTA"
-	// opWatched is WATCH, GET and a transaction that sets the counter one higher.
+	// opWatched is WATCH, GET and a transaction that increments the counter.
 	opWatched = "WATCHED"
-	// opPair is a transaction that increments two counters; opPairRead reads both,
-	// and never sees half of one (D11).
+	// opPair is a transaction that increments two counters. opPairRead reads both, and never sees
+	// only one of the increments (D11).
 	opPair     = "PAIR"
 	opPairRead = "PAIRREAD"
 	// opTransitPush and opTransitMove are RPUSH to one list and BLMOVE from there to
 	// another.
 	opTransitPush = "TRANSITPUSH"
 	opTransitMove = "TRANSITMOVE"
-	// opBrief is SET of a key that lives for so many milliseconds, opBriefRead GET.
+	// opBrief is SET of a key that lives for Arg milliseconds, opBriefRead its GET.
 	opBrief     = "BRIEF"
 	opBriefRead = "BRIEFREAD"
 	// opBurst is several INCR in one write, each an op of its own.
 	opBurst = "BURST"
-	// opEntryTake is XREADGROUP of one entry, and opEntryAck the XACK behind it.
+	// opEntryTake is XREADGROUP of one entry, and opEntryAck the XACK that follows.
 	opEntryAdd  = "XADD"
 	opEntryTake = "XREADGROUP"
 	opEntryAck  = "XACK"
-	// opDear is a script, in Expect, that increments a counter behind Arg rounds of a loop.
+	// opDear is a script, in Expect, that increments a counter after Arg rounds of a loop.
 	opDear = "DEAR"
 	// opSpare is SET of a large value that may be evicted, opSpareRead GET.
 	opSpare     = "SPARE"
@@ -43,7 +43,7 @@ const (
 )
 
 const (
-	// quotaLimit is how often a quota is given.
+	// quotaLimit is the limit of a quota.
 	quotaLimit = 15
 	// burst is how many commands an opBurst has.
 	burst = 6
@@ -57,7 +57,7 @@ if tonumber(redis.call('get', KEYS[1]) or '0') >= tonumber(ARGV[1]) then return 
 return redis.call('incr', KEYS[1])`
 )
 
-// The first letters of keys say what they are; all others are registers.
+// The first letters of a key are its kind; all other keys are registers.
 const (
 	counterPrefix = "counter"
 	quotaPrefix   = "quota"
@@ -69,20 +69,20 @@ const (
 	sparePrefix   = "spare"
 )
 
-// otherPrefixes are those of all but registers.
+// otherPrefixes are the prefixes of all keys except registers.
 var otherPrefixes = []string{counterPrefix, quotaPrefix, pairPrefix, listPrefix, transitPrefix, briefPrefix, streamPrefix, sparePrefix}
 
-// popTimeoutsSec are how long a pop waits, in the words of BLPOP: seldom for so long
-// that its leader may have changed.
+// popTimeoutsSec are the timeouts of a pop, in the format of BLPOP. Few are long enough for the
+// leader to change meanwhile.
 var popTimeoutsSec = []string{"0.1", "0.1", "0.1", "3"}
 
-// blocksMs are how long XREADGROUP waits; "": it does not.
+// blocksMs are the timeouts of XREADGROUP; with "" it does not block.
 var blocksMs = []string{"", "", "100", "2000"}
 
-// spareValue is what every spare key holds.
+// spareValue is the value of every spare key.
 var spareValue = strings.Repeat("spare", 13<<10)
 
-// isRegister reports the keys that the register checker is for.
+// isRegister reports whether the register checker checks the key.
 func (o *Op) isRegister() bool {
 	for _, prefix := range otherPrefixes {
 		if strings.HasPrefix(o.Key, prefix) {
@@ -92,7 +92,7 @@ func (o *Op) isRegister() bool {
 	return true
 }
 
-// increments tells what makes a counter one higher and answers its value.
+// increments reports whether the op increments a counter and returns its value.
 func (o *Op) increments() bool {
 	return o.Name == "INCR" || o.Name == opWatched || o.Name == opPair || o.Name == opQuota || o.Name == opDear
 }
@@ -102,8 +102,8 @@ func (o *Op) isWrite() bool {
 	return o.Name != "GET" && o.Name != opPairRead && o.Name != opBriefRead && o.Name != opSpareRead
 }
 
-// draw chooses a client's next command; seen is the value of a register that
-// the client saw last. Written values are unique.
+// draw chooses a client's next command at random. seen is the register value that the client saw
+// last. Written values are unique.
 func (w *workload) draw(r *rand.Rand, id, sequence int, seen string) Op {
 	o := Op{Client: id}
 	generation := w.history.Now() / generationNs
@@ -153,8 +153,8 @@ func (w *workload) draw(r *rand.Rand, id, sequence int, seen string) Op {
 	return o
 }
 
-// perform runs an op and returns what it answered. Of a transaction on watched
-// keys that did not run the outcome is set.
+// perform runs an op and returns its reply. If a transaction on watched keys did not run, perform
+// also sets the op's outcome.
 func (w *workload) perform(conn *respconn.Conn, o *Op) (respconn.Value, error) {
 	switch o.Name {
 	case opCompareAndSet:
@@ -210,8 +210,8 @@ func (w *workload) perform(conn *respconn.Conn, o *Op) (respconn.Value, error) {
 	return conn.Do(args...)
 }
 
-// burst sends several increments in one write and notes all but the last of them,
-// which is the caller's.
+// burst sends several increments in one write and records all except the last of them, which the
+// caller records.
 func (w *workload) burst(conn *respconn.Conn, o *Op) (last respconn.Value, err error) {
 	o.Name = "INCR"
 	commands := make([][]string, burst)
@@ -244,7 +244,7 @@ func (w *workload) burst(conn *respconn.Conn, o *Op) (last respconn.Value, err e
 // pairKeys are two keys of one hash slot.
 func pairKeys(pair string) (a, b string) { return "{" + pair + "}a", "{" + pair + "}b" }
 
-// both is the one value that the two counters of a pair have.
+// both is the common value of the two counters of a pair.
 func (w *workload) both(o *Op, v respconn.Value) respconn.Value {
 	if v.IsError() || len(v.Elems) == 0 {
 		return v
@@ -255,8 +255,8 @@ func (w *workload) both(o *Op, v respconn.Value) respconn.Value {
 	return v.Elems[0]
 }
 
-// watched sets a counter one higher than it was read, if nobody wrote it
-// meanwhile. Nothing happens before EXEC, with which the op begins.
+// watched increments a counter if no other client writes it between the read and EXEC. The op takes
+// effect at EXEC at the earliest, so its call is set there.
 func (w *workload) watched(conn *respconn.Conn, o *Op) (respconn.Value, error) {
 	o.Outcome = Refused
 	if v, err := conn.Do("WATCH", o.Key); err != nil || v.IsError() {
@@ -281,8 +281,7 @@ func (w *workload) watched(conn *respconn.Conn, o *Op) (respconn.Value, error) {
 	return v, err
 }
 
-// transaction runs commands by MULTI and EXEC, whose first and last answers
-// must agree.
+// transaction runs commands in MULTI and EXEC. The first and the last result must agree.
 func (w *workload) transaction(conn *respconn.Conn, o *Op, commands ...[]string) (respconn.Value, error) {
 	all := append(append([][]string{{"MULTI"}}, commands...), []string{"EXEC"})
 	replies, err := conn.Pipeline(all...)

@@ -9,13 +9,13 @@ import (
 	"github.com/anishathalye/porcupine"
 )
 
-// register is a key's value; absent is its own state.
+// register is a key's value. Absence is a state of its own.
 type register struct {
 	present bool
 	value   string
 }
 
-// registerModel is Redis's behaviour for one key, as porcupine wants it.
+// registerModel is Redis's behaviour for one key, for porcupine.
 var registerModel = porcupine.Model{
 	Init:  func() any { return register{} },
 	Step:  stepRegister,
@@ -42,8 +42,8 @@ func reply(o *Op) string {
 	return o.Reply
 }
 
-// stepRegister says whether a command may have had its answer in a state, and
-// what the state is then. An unknown outcome fits any answer.
+// stepRegister reports whether a command may have had its reply in a state, and returns the next
+// state. An unknown outcome agrees with any reply.
 func stepRegister(state, input, output any) (bool, any) {
 	now, in, out := state.(register), input.(Op), output.(Op)
 	want, next := register{}, now
@@ -79,8 +79,8 @@ func stepRegister(state, input, output any) (bool, any) {
 	return out.Outcome == Unknown || got == want, next
 }
 
-// registerOps turns a key's history into porcupine's: what was refused has not
-// happened, an unknown read says nothing, and an unknown write has no end.
+// registerOps converts a key's history for porcupine: a refused command has not happened, an
+// unknown read says nothing, and an unknown write has no end.
 func registerOps(history []Op) []porcupine.Operation {
 	var ops []porcupine.Operation
 	for _, o := range history {
@@ -96,12 +96,12 @@ func registerOps(history []Op) []porcupine.Operation {
 	return ops
 }
 
-// verdict is what the register checker found.
+// verdict is the result of the register checker.
 type verdict struct {
 	keys, ops, unknown int
-	// unchecked are keys whose check took too long: not wrong, and not right.
+	// unchecked are keys whose check took too long, so nothing is known of them.
 	unchecked []string
-	// wrong is the first key whose history has no order.
+	// wrong is the first key whose history has no valid order.
 	wrong string
 	info  porcupine.LinearizationInfo
 }
@@ -110,7 +110,7 @@ func (v *verdict) String() string {
 	return fmt.Sprintf("%d registers, %d commands, %d of them of unknown outcome, %d registers unchecked", v.keys, v.ops, v.unknown, len(v.unchecked))
 }
 
-// checkRegisters checks all registers, each for as long as patience.
+// checkRegisters checks all registers, each for at most patience.
 func checkRegisters(history []Op, patience time.Duration) *verdict {
 	byKey := map[string][]Op{}
 	for _, o := range history {

@@ -12,12 +12,12 @@ import (
 )
 
 const (
-	// roundWorkMs is the work of all scripts of a round, at most. Three replicas of each
-	// shard do it, all on the same few processors: nobody else is served for several times
-	// as long, and that must stay within silenceMax.
+	// roundWorkMs bounds the work of all scripts of a round. Three replicas of each shard do this
+	// work, all on the same few processors. Other clients are not served for several times as long,
+	// and that must stay within silenceMax.
 	roundWorkMs = 2000
-	// limitMs is what a script may do by default, and rounds are how often the loop of
-	// dearScript runs in a millisecond of work (docs/scripts.md).
+	// limitMs is how much work a script may do by default. roundsPerMs is how often the loop of
+	// dearScript runs in one millisecond of work (docs/scripts.md).
 	limitMs     = 1000
 	roundsPerMs = 7000
 	dearCalls   = 16
@@ -28,7 +28,7 @@ return redis.call('incr', KEYS[1])`
 	keyLocking = "#!lua flags=allow-key-locking\n"
 )
 
-// burst lets expensive scripts come through all nodes at once. Each increments a counter.
+// burst sends expensive scripts through all nodes at once. Each increments a counter.
 func (n *nemesis) burst(from, to time.Duration) {
 	workMs := min(roundWorkMs-n.workMs, 300+n.r.IntN(1200))
 	if workMs <= 0 {
@@ -51,7 +51,7 @@ func (n *nemesis) burst(from, to time.Duration) {
 	}
 }
 
-// dear runs an expensive script, and notes what became of it.
+// dear runs an expensive script, and records the outcome.
 func (n *nemesis) dear(node *proc.Node, o *Op) {
 	conn, err := respconn.DialTimeout(node.Addr(), time.Second)
 	if err != nil {
@@ -62,8 +62,7 @@ func (n *nemesis) dear(node *proc.Node, o *Op) {
 	_ = n.w.do(conn, o) // the node may be killed
 }
 
-// limits lets a script run until it comes to a limit, as the limits are by default. It must
-// be told so.
+// limits runs a script until it reaches one of the default limits. The error must say so.
 func (n *nemesis) limits(from, to time.Duration) {
 	if n.workMs+limitMs > roundWorkMs {
 		return
@@ -86,7 +85,7 @@ func (n *nemesis) limits(from, to time.Duration) {
 	})
 }
 
-// ends runs a script that comes to a limit.
+// ends runs a script that reaches a limit.
 func (n *nemesis) ends(node *proc.Node, a zoo.Animal, key string) {
 	conn, err := respconn.DialTimeout(node.Addr(), time.Second)
 	if err != nil {

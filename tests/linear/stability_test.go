@@ -15,16 +15,17 @@ import (
 )
 
 const (
-	// starved is a wait for processor and disk in which a heartbeat may be missed: half of
-	// the silence after which a follower stands for election.
+	// starved is a wait for processor and disk that can make a node miss a heartbeat: half of the
+	// silence after which a follower stands for election.
 	starved = 400 * time.Millisecond
-	// busyTurns is how often it is tried: a machine may stop one process and no other.
+	// busyTurns is how often the test tries again, because the machine may stop one process and no
+	// other.
 	busyTurns = 3
 )
 
-// TestBusyMachineChangesNoLeader saturates every core with clients: heartbeats
-// must come through all the same. Others may want the machine, too: what has changed is
-// tried again, and where it kept somebody waiting who does nothing, that says nothing.
+// TestBusyMachineChangesNoLeader saturates every core with clients, and heartbeats must still
+// arrive in time. Other programs may use the machine as well. So a turn with a change of leader is
+// repeated, and does not count if an otherwise idle goroutine was delayed, too.
 func TestBusyMachineChangesNoLeader(t *testing.T) {
 	c := proc.NewCluster(t, 3, proc.Options{})
 	d := 10 * time.Second
@@ -47,8 +48,8 @@ func TestBusyMachineChangesNoLeader(t *testing.T) {
 	}
 }
 
-// busy saturates the machine for a while. It returns the changes of leader, and for how
-// long the machine kept a goroutine waiting.
+// busy saturates the machine for a while. It returns the changes of leader, and the longest time
+// for which a goroutine was delayed.
 func busy(t *testing.T, c *proc.Cluster, d time.Duration) (changes string, wait time.Duration) {
 	t.Helper()
 	leader := c.WaitLeader()
@@ -75,8 +76,8 @@ func busy(t *testing.T, c *proc.Cluster, d time.Duration) (changes string, wait 
 	return changes, <-waited
 }
 
-// longestWait is the longest time that it took to wake up and to write a byte to disk,
-// until the context ended.
+// longestWait is the longest time that it took to wake up and to write a byte to disk, until the
+// context ended.
 func longestWait(t *testing.T, ctx context.Context) (longest time.Duration) {
 	f, err := os.Create(filepath.Join(t.TempDir(), "witness"))
 	if err != nil {
@@ -104,9 +105,9 @@ const (
 	crowdPipeline = 16
 )
 
-// saturate keeps every core busy until the context ends: pipelines of many
-// clients on all nodes, and goroutines that do nothing but burn what is left.
-// It returns how many commands were answered.
+// saturate keeps every core busy until the context ends, with pipelines of many clients on all
+// nodes, and goroutines that use the remaining processor time. It returns how many commands were
+// answered.
 func saturate(ctx context.Context, addrs []string) (int, error) {
 	var mu sync.Mutex
 	var failed error
@@ -134,7 +135,7 @@ func saturate(ctx context.Context, addrs []string) (int, error) {
 	return commands, failed
 }
 
-// crowd is one client that never rests.
+// crowd is a client that sends without a pause.
 func crowd(ctx context.Context, addr string, id int) (int, error) {
 	conn, err := respconn.Dial(addr)
 	if err != nil {

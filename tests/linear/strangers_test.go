@@ -10,11 +10,11 @@ import (
 	"lockstep/tests/kit/stranger"
 )
 
-// crowdMax is how many strangers come at once, at most: more than have room.
+// crowdMax is the maximum number of simultaneous strangers. It is more than the port accepts.
 const crowdMax = 300
 
-// strangers come to the peer port of a node, and stay as long as they may: they say nothing,
-// or noise, half a handshake, or prove a secret that is not the cluster's.
+// strangers connect to the peer port of a node, and stay as long as possible. They send nothing, or
+// noise, or half a handshake, or prove a secret that is not the cluster's.
 func (n *nemesis) strangers(from, to time.Duration) {
 	node, count := n.node(), 1+n.r.IntN(crowdMax)
 	words := stranger.Words(proc.Info(n.leader.Addr(), "server")["cluster_id"])

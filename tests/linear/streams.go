@@ -13,11 +13,11 @@ import (
 const (
 	// streamGroup is the group of consumers of every stream.
 	streamGroup = "g"
-	// streamEntriesMax is more than a run adds to a stream.
+	// streamEntriesMax is more than the number of entries that a run adds to a stream.
 	streamEntriesMax = "1000000"
 )
 
-// makeStreams makes the streams and their groups.
+// makeStreams creates the streams and their groups.
 func (w *workload) makeStreams() {
 	for i := range streams {
 		proc.Poll(proc.ElectionPatience, func() bool {
@@ -27,9 +27,8 @@ func (w *workload) makeStreams() {
 	}
 }
 
-// takeEntry reads one entry for the group, waiting for it or not, and acknowledges it.
-// The op is the reading, which answers the entry's id and value; the acknowledgement is
-// an op of its own.
+// takeEntry reads one entry for the group, with or without blocking, and acknowledges it. The op is
+// the read, whose reply is the entry's id and value. The acknowledgement is an op of its own.
 func (w *workload) takeEntry(conn *respconn.Conn, o *Op) (respconn.Value, error) {
 	args := []string{"XREADGROUP", "GROUP", streamGroup, strconv.Itoa(o.Client), "COUNT", "1"}
 	if o.Arg != "" {
@@ -47,7 +46,7 @@ func (w *workload) takeEntry(conn *respconn.Conn, o *Op) (respconn.Value, error)
 	taken, ack := *o, Op{Client: o.Client, Node: o.Node, Name: opEntryAck, Key: o.Key, Arg: all[0].id, Call: w.history.Now()}
 	taken.Return = ack.Call
 	if v, err = conn.Do("XACK", o.Key, streamGroup, ack.Arg); err != nil {
-		// The reading was answered; it is the acknowledgement that is unknown.
+		// The read was answered, and only the acknowledgement is unknown.
 		w.judge(&taken, got)
 		w.history.Add(taken)
 		*o = ack
@@ -59,12 +58,12 @@ func (w *workload) takeEntry(conn *respconn.Conn, o *Op) (respconn.Value, error)
 	return got, nil
 }
 
-// entry is one of a stream.
+// entry is an entry of a stream.
 type entry struct{ id, value string }
 
 func (e entry) String() string { return e.id + " " + e.value }
 
-// entriesOf reads entries of one field each.
+// entriesOf parses entries of one field each.
 func entriesOf(v respconn.Value) (all []entry, err error) {
 	for _, e := range v.Elems {
 		if len(e.Elems) != 2 || len(e.Elems[1].Elems) != 2 {
@@ -75,7 +74,7 @@ func entriesOf(v respconn.Value) (all []entry, err error) {
 	return all, nil
 }
 
-// streamVerdict is what is left of a stream's history.
+// streamVerdict sums up a stream's history.
 type streamVerdict struct {
 	key                                 string
 	entries, given, acked, pending, odd int
@@ -85,18 +84,18 @@ func (v streamVerdict) String() string {
 	return fmt.Sprintf("%s: %d entries, %d given out, %d acknowledged, %d pending, %d of them to nobody who knows", v.key, v.entries, v.given, v.acked, v.pending, v.odd)
 }
 
-// streamHistory is what is known of a stream's entries.
+// streamHistory is the history of a stream's entries.
 type streamHistory struct {
-	// adds are by value; takes and acks by id.
+	// adds are by value, takes and acks by id.
 	adds, takes, acks map[string]*Op
-	// lostTakes are readings of unknown outcome.
+	// lostTakes is the number of reads with an unknown outcome.
 	lostTakes int
 }
 
-// checkStream checks a stream with one group of consumers, given what it holds at the
-// end, in order, and which ids are pending. Each entry is there once, under the id that
-// was answered, in the order of time; each is given out once, in the order of the
-// stream, none is left out; and it is pending until it is acknowledged, which is once.
+// checkStream checks a stream with one group of consumers, given its entries at the end, in order,
+// and the pending ids. Each entry is there once, under the id of the reply, in the order of time.
+// Each is given out once, in the order of the stream, and none is left out. An entry is pending
+// until it is acknowledged, which happens once.
 func checkStream(key string, history []Op, entries []entry, pending []string) (streamVerdict, error) {
 	v := streamVerdict{key: key, entries: len(entries), pending: len(pending)}
 	h := streamHistory{map[string]*Op{}, map[string]*Op{}, map[string]*Op{}, 0}
@@ -139,7 +138,7 @@ func (h *streamHistory) note(o *Op) error {
 	return nil
 }
 
-// checkEntries checks what the stream holds against what was added.
+// checkEntries compares the stream's entries with the adds.
 func (h *streamHistory) checkEntries(entries []entry) error {
 	there := map[string]bool{}
 	var order []*Op
@@ -166,14 +165,14 @@ func (h *streamHistory) checkEntries(entries []entry) error {
 	return againstTime(order)
 }
 
-// checkGroup checks what was given out, and what is pending.
+// checkGroup checks which entries were given out, and which are pending.
 func (h *streamHistory) checkGroup(entries []entry, pending []string) (odd int, err error) {
 	waits := map[string]bool{}
 	for _, id := range pending {
 		waits[id] = true
 	}
 	var order []*Op
-	// passed: an entry behind this one was given out.
+	// passed means that a later entry was given out.
 	passed := false
 	for _, e := range slices.Backward(entries) {
 		take, ack := h.takes[e.id], h.acks[e.id]
@@ -206,7 +205,7 @@ func (h *streamHistory) checkGroup(entries []entry, pending []string) (odd int, 
 	return odd, againstTime(order)
 }
 
-// againstTime finds an op that was answered before another began which comes first.
+// againstTime finds an op that returned before an op was called that is ahead of it in the order.
 func againstTime(order []*Op) error {
 	var latest *Op
 	for _, o := range order {

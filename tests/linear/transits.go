@@ -2,8 +2,8 @@ package linear
 
 import "fmt"
 
-// transitVerdict is what is left of the history of two lists, from the one of which
-// elements are moved to the other.
+// transitVerdict sums up the history of two lists, where elements are moved from the first to the
+// second.
 type transitVerdict struct {
 	key                            string
 	pushed, moved, waiting, landed int
@@ -18,10 +18,10 @@ func transitKeys(transit string) (in, out string) {
 	return "{" + transit + "}in", "{" + transit + "}out"
 }
 
-// checkTransit checks pushes to a list and moves from there to another, given what
-// both hold at the end. Nothing leaves the second: so each element whose push was
-// acknowledged is in one of them, once, and each that a move answered is in the second,
-// in the order in which they came.
+// checkTransit checks pushes to a list and moves from there to another, given the elements of both
+// at the end. No element leaves the second list. So each element whose push was acknowledged is in
+// one of them, once, and each element that a move returned is in the second, in the order of
+// arrival.
 func checkTransit(key string, history []Op, in, out []string) (transitVerdict, error) {
 	v := transitVerdict{key: key, waiting: len(in), landed: len(out)}
 	pushes, places := map[string]*Op{}, map[string]int{}
@@ -64,8 +64,7 @@ func checkTransit(key string, history []Op, in, out []string) (transitVerdict, e
 	return v, inOrder(key, out, moves)
 }
 
-// inOrder finds a move that was answered before another began which comes first in
-// the list.
+// inOrder finds a move that returned before a move was called whose element is ahead in the list.
 func inOrder(key string, out []string, moves map[string]*Op) error {
 	var latest *Op
 	for _, value := range out {

@@ -12,8 +12,8 @@ import (
 // searchPatience bounds the search for one register's order.
 const searchPatience = 20 * time.Second
 
-// verify reads the counters at the end, runs both checkers over the history,
-// and compares the replicas. What is wrong is kept.
+// verify runs all checkers over the history, with the values at the end, and compares the replicas.
+// If something is wrong, it keeps the history.
 func verify(t *testing.T, w *workload) {
 	t.Helper()
 	ops := w.history.Ops()

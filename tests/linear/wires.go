@@ -12,23 +12,22 @@ import (
 	"lockstep/tests/narrow"
 )
 
-// wireSecret is the cluster's, which the proxies prove and have proved, too.
+// wireSecret is the cluster's secret. The proxies prove it, and expect proof of it.
 const wireSecret = "what-all-nodes-and-their-wires-know"
 
-// wires are what the nodes of a cluster reach each other by: each has a proxy for its
-// peer address, which hears from the preface of a connection who made it. What one
-// node sends another can be held, in one direction alone, on connections that are open
-// and on new ones: it comes late, or never if they are torn. What a node is sent can be
-// slowed down.
+// wires connect the nodes of a cluster. Each node has a proxy for its peer address, which learns
+// from the preface of a connection which node made it. Traffic from one node to another can be
+// held, in one direction only, on open connections and on new ones: it arrives late, or never if
+// the connections are torn. Traffic to a node can be slowed down.
 type wires struct {
 	t       testing.TB
 	secrets *ring.Ring
 
 	mu      sync.Mutex
 	changed *sync.Cond
-	// held counts who holds a way.
+	// held counts the holds on a way.
 	held map[way]int
-	// paces say how fast each node, by its name, is sent what it is sent.
+	// paces are the bandwidths to the nodes, by name.
 	paces  map[string]*narrow.Pace
 	open   map[*wire]struct{}
 	closed bool
@@ -37,9 +36,9 @@ type wires struct {
 // way is a direction between two nodes, by their names.
 type way struct{ from, to string }
 
-// wire is one connection, as the proxy has it.
+// wire is one connection through the proxy.
 type wire struct {
-	// by made it.
+	// by is the direction in which it was dialled.
 	by           way
 	outer, inner net.Conn
 }
@@ -51,7 +50,7 @@ func newWires(t testing.TB) *wires {
 	return w
 }
 
-// before makes a node's proxy; it is for proc.Options.
+// before makes a node's proxy. It is for proc.Options.
 func (w *wires) before(n *proc.Node) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -102,7 +101,7 @@ func (w *wires) pass(outer net.Conn, to *proc.Node) {
 	w.pump(heard, said, x.by)
 }
 
-// pump passes on what is sent one way, when it may.
+// pump passes on the traffic in one direction, when it may.
 func (w *wires) pump(to, from net.Conn, on way) {
 	buf := make([]byte, 32<<10)
 	for {
@@ -124,7 +123,7 @@ func (w *wires) pump(to, from net.Conn, on way) {
 	}
 }
 
-// await returns when something may pass; false: there are no wires any more.
+// await waits until traffic may pass. It returns false when the wires are closed.
 func (w *wires) await(on way) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -147,7 +146,7 @@ func (w *wires) forget(x *wire) {
 	w.mu.Unlock()
 }
 
-// pace is how fast a node is sent what it is sent.
+// pace is the bandwidth to a node.
 func (w *wires) pace(name string) *narrow.Pace {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -157,14 +156,14 @@ func (w *wires) pace(name string) *narrow.Pace {
 	return w.paces[name]
 }
 
-// cut reports whether something that one of two nodes sends the other is held.
+// cut reports whether traffic between two nodes is held in either direction.
 func (w *wires) cut(a, b string) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.held[way{a, b}] > 0 || w.held[way{b, a}] > 0
 }
 
-// hold lets nothing pass on some ways, until they are freed.
+// hold stops the traffic on some ways, until they are freed.
 func (w *wires) hold(ways []way) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -173,7 +172,7 @@ func (w *wires) hold(ways []way) {
 	}
 }
 
-// free undoes hold. What was held goes on its way, or with tear its connections break.
+// free undoes hold. Held traffic is passed on, or with tear its connections are closed.
 func (w *wires) free(ways []way, tear bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

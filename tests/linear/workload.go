@@ -22,30 +22,30 @@ const (
 	lists          = 3
 	transits       = 2
 	streams        = 2
-	// generationNs is how long a set of registers is used: the search for an
-	// order grows with a key's history.
+	// generationNs is how long a set of registers is used, because the search for an order takes
+	// longer with a longer history.
 	generationNs = int64(2 * time.Second)
-	// pace is the least time between two commands of a client: more commands
-	// per second would make histories longer and no more telling.
+	// pace is the minimum time between two commands of a client. More commands per second would
+	// make histories longer without showing more.
 	pace = 4 * time.Millisecond
-	// clientPatience is longer than any pause the server may make.
+	// clientPatience is longer than any permitted pause of the server.
 	clientPatience = 90 * time.Second
 )
 
-// workload is clients on every node, and what they did and saw.
+// workload is a set of clients on every node, with their history.
 type workload struct {
 	history *History
 	cluster *proc.Cluster
 	briefs  recent
 	spares  recent
-	// evicts: keys that live for a while may be evicted, and memory may be full.
+	// evicts means that keys with a time to live may be evicted, and memory may be full.
 	evicts bool
-	// rough: nodes lose each other, and clients may be told that nothing was done, or
-	// that nobody knows.
+	// rough means that nodes lose each other, and clients may be told that a command was refused or
+	// that its outcome is unknown.
 	rough bool
-	// lives of each node: even while it lives, odd from before it is killed
-	// until it has been started again. A client that loses its connection while
-	// the number stands has met an error.
+	// lives has a number for each node: even while the node lives, odd from before it is killed
+	// until it has been started again. If a client loses its connection and the number has not
+	// changed, that is an error.
 	lives [128]atomic.Int64
 
 	done chan struct{}
@@ -62,7 +62,7 @@ func startWorkload(c *proc.Cluster) *workload {
 	return (&workload{history: NewHistory(), cluster: c, done: make(chan struct{})}).start()
 }
 
-// start lets clients begin on every node.
+// start starts the clients of every node.
 func (w *workload) start() *workload {
 	w.makeStreams()
 	for _, n := range w.cluster.Nodes {
@@ -78,7 +78,7 @@ func (w *workload) begin(n *proc.Node) {
 	}
 }
 
-// end marks a node as one that will not be back: its clients wait in vain.
+// end marks a node that will not come back. Its clients stay idle.
 func (w *workload) end(n *proc.Node) { w.lives[n.Index].Add(1) }
 
 // stop ends the clients and waits for them.
@@ -96,7 +96,7 @@ func (w *workload) stopping() bool {
 	}
 }
 
-// report keeps an error that no client should have seen.
+// report records an error that no client should have seen.
 func (w *workload) report(format string, args ...any) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -105,8 +105,8 @@ func (w *workload) report(format string, args ...any) {
 	}
 }
 
-// client uses one node until the workload stops; when its connection breaks
-// it dials until the node is there again.
+// client uses one node until the workload stops. When its connection breaks, it dials until the
+// node is there again.
 func (w *workload) client(id int, node *proc.Node) {
 	r := rand.New(rand.NewPCG(uint64(id), 1))
 	tick := time.NewTicker(pace)
@@ -145,8 +145,7 @@ func (w *workload) client(id int, node *proc.Node) {
 	}
 }
 
-// do runs the op and notes it. It returns an error if the connection is of no
-// more use.
+// do runs the op and records it. It returns an error if the connection can no longer be used.
 func (w *workload) do(conn *respconn.Conn, o *Op) error {
 	o.Call = w.history.Now()
 	v, err := w.perform(conn, o)
@@ -164,7 +163,7 @@ func (w *workload) do(conn *respconn.Conn, o *Op) error {
 	return err
 }
 
-// judge sets an op's outcome by what it was answered.
+// judge sets an op's outcome from its reply.
 func (w *workload) judge(o *Op, v respconn.Value) {
 	if !v.IsError() {
 		o.Outcome, o.Reply, o.Null = Done, string(v.Bytes), v.Null
@@ -181,17 +180,17 @@ func (w *workload) judge(o *Op, v respconn.Value) {
 	}
 }
 
-// discarded begins the answer of a transaction that has not run, before the reason.
+// discarded begins the error of a transaction that has not run, before the reason.
 const discarded = "EXECABORT Transaction discarded because of: "
 
-// speaksOfTrouble reports the errors of a cluster whose nodes do not reach each other, or are busy.
+// speaksOfTrouble reports whether an error is one of a cluster whose nodes do not reach each other,
+// or are busy.
 func speaksOfTrouble(text string) bool {
 	prefix, _, _ := strings.Cut(strings.TrimPrefix(text, discarded), " ")
 	return slices.Contains([]string{"CLUSTERDOWN", "OVERLOADED", "INDETERMINATE", "BUSY"}, prefix)
 }
 
-// outcomeOfError tells refusals from unknown outcomes by what the server
-// promises of its error prefixes.
+// outcomeOfError distinguishes refusals from unknown outcomes by the server's error prefixes.
 func outcomeOfError(text string) Outcome {
 	for _, prefix := range []string{"CLUSTERDOWN", "OVERLOADED", "TRYAGAIN", "MOVED", "LOADING"} {
 		if strings.HasPrefix(strings.TrimPrefix(text, discarded), prefix) {

@@ -5,9 +5,9 @@ import (
 	"strings"
 )
 
-// take lets a call of the traced process act on the disk. What the model does
-// not know is an error, never ignored. A call that did not return when the
-// process was killed is an error as well where it may have changed something.
+// take applies a call of the traced process to the disk. A call that the model does not know is an
+// error and never ignored. If the process was killed before a call returned, that is also an error
+// if the call may have changed something.
 func (d *disk) take(c call) error {
 	switch c.name {
 	case "open", "openat", "creat", "openat2":
@@ -35,10 +35,10 @@ func (d *disk) take(c call) error {
 	return nil
 }
 
-// has says whether a path is in the disk's folder.
+// has reports whether a path is in the disk's folder.
 func (d *disk) has(path string) bool { return strings.HasPrefix(path, d.root+"/") }
 
-// target is the path that a call about names is for.
+// target is the path that a call about names changes.
 func (c call) target() string {
 	if strings.HasSuffix(c.name, "at") {
 		return at(c.args[0], c.args[1])
@@ -46,8 +46,7 @@ func (c call) target() string {
 	return at(arg{}, c.args[0])
 }
 
-// done says whether a call took place; one of which that is unknown is an
-// error.
+// done reports whether a call took place. It returns an error if that is unknown.
 func (c call) done() (bool, error) {
 	if !c.over {
 		return false, errUndecided
@@ -55,8 +54,8 @@ func (c call) done() (bool, error) {
 	return c.ret >= 0, nil
 }
 
-// errUndecided: the process was killed within a call, and nobody knows whether
-// it took place.
+// errUndecided means that the process was killed within a call, so it is unknown whether the call
+// took place.
 var errUndecided = fmt.Errorf("killed within a call")
 
 func (d *disk) opened(c call) error {
@@ -123,8 +122,8 @@ func (d *disk) renamed(c call) error {
 	return err
 }
 
-// synced: a call that was not over promises nothing. One that failed is worse than
-// none, for a file; what it leaves of names stays to be synced.
+// synced applies a sync. A call that did not return promises nothing. If the sync of a file failed,
+// the writes that it covered are lost; if that of a folder failed, its changes stay unsynced.
 func (d *disk) synced(c call) error {
 	path := c.args[0].path
 	if !c.over {
@@ -158,7 +157,7 @@ func (d *disk) syncFolder(began int) {
 	}
 }
 
-// content takes in writes and changes of length.
+// content applies writes and changes of length.
 func (d *disk) content(c call) error {
 	path := c.args[0].path
 	if !d.has(path) || strings.HasSuffix(path, " (deleted)") {
@@ -185,7 +184,7 @@ func (d *disk) content(c call) error {
 		if c.ret != int64(len(ch.data)) {
 			return fmt.Errorf("%s wrote %d of %d bytes", path, c.ret, len(ch.data))
 		}
-		// A write without a place goes to the end: nothing here seeks.
+		// A write without an offset goes to the end, because no traced code seeks.
 		if c.name == "pwrite64" {
 			ch.offset = c.args[3].number()
 		} else {
@@ -199,8 +198,8 @@ func (d *disk) content(c call) error {
 	return nil
 }
 
-// mapped: bbolt reads through a mapping; if it wrote, the trace would not show
-// it.
+// mapped refuses writable mappings. bbolt reads through a mapping; if it wrote through one, the
+// trace would not show that.
 func (d *disk) mapped(c call) error {
 	if len(c.args) < 5 || !d.has(c.args[4].path) {
 		return nil

@@ -8,29 +8,28 @@ import (
 	"strings"
 )
 
-// sector is what a disk writes whole or not at all, in bytes.
+// sector is the number of bytes that a disk writes completely or not at all.
 const sector = 512
 
-// disk is a folder twice: as its processes see it, and as it would be found
-// after a power cut.
+// disk holds a folder in two versions: as its processes see it, and as it would be after a power
+// cut.
 type disk struct {
 	root string
-	// live is what processes see; safe is what a power cut leaves of the names,
-	// and steps are the changes to names between the two, in their order.
+	// live are the names that processes see. safe are the names that a power cut leaves, and steps
+	// are the changes between the two, in their order.
 	live, safe tree
 	steps      []step
-	// deafFiles and deafFolders make the disk forget what it was told to sync:
-	// a test of the test.
+	// deafFiles and deafFolders make the disk ignore syncs. They are for a test of the tests.
 	deafFiles, deafFolders bool
 }
 
-// tree has a file, or nil for a folder, under each path.
+// tree maps each path to a file, or to nil for a folder.
 type tree map[string]*file
 
 // step is one change to names.
 type step struct {
 	verb string
-	// path is the name that comes or goes, or is renamed to to.
+	// path is the name that is made or removed, or that is renamed to `to`.
 	path, to string
 	file     *file
 	ended    int
@@ -64,16 +63,16 @@ func (t tree) take(s step) {
 	}
 }
 
-// file is a file's content: what is safe, and what has been done to it since.
+// file is a file's content: the safe part, and the changes since.
 type file struct {
 	safe    image
 	changes []change
-	// seen, when set, is the file as processes see it: a sync has failed, and some of
-	// that is neither safe nor will be.
+	// seen, when set, is the file as processes see it. It is set when a sync has failed, so that a
+	// part of the content is not safe and never will be.
 	seen *image
 }
 
-// change is a write, or a new length where data is nil.
+// change is a write, or a new length if data is nil.
 type change struct {
 	offset int64
 	data   []byte
@@ -81,7 +80,7 @@ type change struct {
 	ended  int
 }
 
-// image is a file's bytes by sectors; those that are missing are zero.
+// image holds a file's bytes by sectors. Missing sectors are zero.
 type image struct {
 	sectors map[int64][]byte
 	size    int64
@@ -95,8 +94,8 @@ func (m *image) clone() image {
 	return c
 }
 
-// put writes one sector's part of a write. Sectors are replaced, not changed:
-// images share them.
+// put writes the part of a write that lies in one sector. Sectors are replaced, not modified,
+// because images share them.
 func (m *image) put(n, from int64, data []byte) {
 	s := make([]byte, sector)
 	copy(s, m.sectors[n])
@@ -107,7 +106,7 @@ func (m *image) put(n, from int64, data []byte) {
 	m.sectors[n] = s
 }
 
-// resize sets the length; what is cut off is zero when it comes again.
+// resize sets the length. Bytes that are cut off are zero if the file grows again.
 func (m *image) resize(size int64) {
 	if size < m.size {
 		m.crop(size)
@@ -115,7 +114,7 @@ func (m *image) resize(size int64) {
 	m.size = size
 }
 
-// crop makes all behind size zero.
+// crop makes all bytes after size zero.
 func (m *image) crop(size int64) {
 	for n, s := range m.sectors {
 		switch {
@@ -129,7 +128,8 @@ func (m *image) crop(size int64) {
 	}
 }
 
-// take applies a change as far as lands says: sector by sector, and the length.
+// take applies a change to the sectors for which lands returns true, and the new length if length
+// is true.
 func (m *image) take(c *change, lands func(sector int64) bool, length bool) {
 	if c.data == nil {
 		if length {
@@ -153,7 +153,7 @@ func (m *image) take(c *change, lands func(sector int64) bool, length bool) {
 
 func always(int64) bool { return true }
 
-// take is done to the file.
+// take applies a change to the file.
 func (f *file) take(c change) {
 	f.changes = append(f.changes, c)
 	if f.seen != nil {
@@ -189,7 +189,7 @@ func (f *file) length() int64 {
 	return size
 }
 
-// sync makes safe what had ended before a call began.
+// sync makes the changes safe that had ended before a call began.
 func (f *file) sync(began int) {
 	var left []change
 	for i := range f.changes {
@@ -202,8 +202,8 @@ func (f *file) sync(began int) {
 	f.changes = left
 }
 
-// forget is a sync that fails: what had ended before is not on disk, and will be there
-// only if it is written again. Processes go on seeing it.
+// forget is a failed sync: changes that had ended before it began are not on disk, and will be
+// there only if they are written again. Processes still see them.
 func (f *file) forget(began int) {
 	if f.seen == nil {
 		m := f.cached()
@@ -212,8 +212,8 @@ func (f *file) forget(began int) {
 	f.changes = slices.DeleteFunc(f.changes, func(c change) bool { return c.ended < began })
 }
 
-// syncNames makes names safe: those that were changed before a folder's sync
-// began, in all folders, for what the last of them needs was written before it.
+// syncNames makes changes of names safe that ended before a folder's sync began. It does so in all
+// folders, because the changes reach the disk in order.
 func (d *disk) syncNames(began int) {
 	for len(d.steps) > 0 && d.steps[0].ended < began {
 		d.safe.take(d.steps[0])
@@ -221,23 +221,23 @@ func (d *disk) syncNames(began int) {
 	}
 }
 
-// fate is how much of what was not synced a power cut lets through.
+// fate is how much of the unsynced changes survives a power cut.
 type fate int
 
 const (
-	// nothing: only what was synced.
+	// nothing means that only synced changes survive.
 	nothing fate = iota
-	// everything: as if the process had been killed.
+	// everything is the result of killing only the process.
 	everything
-	// half: of each sector any of its versions. Of the names, here and below, all
-	// or any first part.
+	// half means that each sector has any of its versions. Of the changes of names all survive, or
+	// a random first part; this also holds for the fates below.
 	half
-	// most: each sector with nine chances of ten.
+	// most means that each sector survives with probability 9/10.
 	most
-	// few: each sector with one chance of ten.
+	// few means that each sector survives with probability 1/10.
 	few
-	// lastOnly: the sectors of each file's last write, and nothing before it:
-	// the disk turned the order round.
+	// lastOnly means that the sectors of each file's last write survive, and no earlier change: the
+	// disk reversed the order.
 	lastOnly
 )
 
@@ -247,13 +247,13 @@ func (f fate) String() string {
 	return [...]string{"nothing", "everything", "half", "most", "few", "the last write only"}[f]
 }
 
-// survivor is the file as it may be after a power cut.
+// survivor is a version of the file that is possible after a power cut.
 func (f *file) survivor(rng *rand.Rand, how fate) image {
 	m := f.safe.clone()
 	if len(f.changes) == 0 || how == nothing {
 		return m
 	}
-	// A sector holds the version after some change to it; a length likewise.
+	// A sector has the version after some change to it, and so has the length.
 	until := map[int64]int{}
 	draw := func() int {
 		switch chance := rng.IntN(10); {
@@ -284,7 +284,7 @@ func (f *file) survivor(rng *rand.Rand, how fate) image {
 	return m
 }
 
-// cut writes into the folder to what a power cut may leave now.
+// cut writes a version of the folder that is possible after a power cut into the folder `to`.
 func (d *disk) cut(rng *rand.Rand, how fate, to string) error {
 	names := tree{}
 	for path, f := range d.safe {

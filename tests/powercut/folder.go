@@ -12,7 +12,7 @@ import (
 	"syscall"
 )
 
-// write makes a file of an image, with holes where it is zero.
+// write writes an image to a file, with holes where the image is zero.
 func (m *image) write(path string) error {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 	if err != nil {
@@ -30,7 +30,7 @@ func (m *image) write(path string) error {
 	return nil
 }
 
-// runs are the image's sectors, neighbours together, cut to its length.
+// runs are the image's sectors, with neighbours joined, cut to its length.
 func (m *image) runs() []change {
 	numbers := make([]int64, 0, len(m.sectors))
 	for n := range m.sectors {
@@ -50,13 +50,13 @@ func (m *image) runs() []change {
 	return all
 }
 
-// Places that lseek of Linux finds: data, and a hole.
+// The positions that Linux's lseek can find: data, and a hole.
 const (
 	seekData = 3
 	seekHole = 4
 )
 
-// readImage reads a file without its holes.
+// readImage reads a file, except for its holes.
 func readImage(path string) (m image, err error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -92,7 +92,7 @@ func readImage(path string) (m image, err error) {
 
 func blank(s []byte) bool { return bytes.Equal(s, make([]byte, len(s))) }
 
-// scan reads a folder; all of it is safe. Paths begin below the folder.
+// scan reads a folder, and counts all of it as safe. The paths are relative to the folder.
 func scan(dir string) (tree, error) {
 	names := tree{}
 	err := filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
@@ -111,8 +111,8 @@ func scan(dir string) (tree, error) {
 	return names, err
 }
 
-// same says whether the folder is what the disk says its processes see: if it
-// is not, the model or the trace is wrong.
+// same returns an error if the folder differs from the files that processes see in the model. Then
+// the model or the trace is wrong.
 func (d *disk) same() error {
 	found, err := scan(d.root)
 	if err != nil {

@@ -14,8 +14,7 @@ import (
 	"lockstep/cluster/raftio"
 )
 
-// contents is what stands in the stores: the log, the newest snapshot, the term
-// and the vote.
+// contents is the content of the stores: the log, the newest snapshot, the term and the vote.
 type contents struct {
 	// first and last are the ends of the log, 0 when it is empty.
 	first, last    uint64
@@ -25,8 +24,8 @@ type contents struct {
 	vote           vote
 }
 
-// observe reads all that is in the stores, and checks every byte that can be
-// checked without knowing what should be there.
+// observe reads the whole content of the stores, and checks every byte that can be checked without
+// knowing the expected content.
 func observe(s *stores) (c contents, err error) {
 	if c.first, err = s.Log.FirstIndex(); err != nil {
 		return c, err
@@ -87,16 +86,16 @@ func (c *contents) observeStable(s raft.StableStore) (err error) {
 	return absent
 }
 
-// history is what the worker was acknowledged, and what is under way.
+// history holds the acknowledged content, and the operations under way.
 type history struct {
-	// base is what is there without what is under way.
+	// base is the content without the operations under way.
 	base   contents
 	flying []op
 }
 
 func newHistory(c contents) *history { return &history{base: c} }
 
-// take takes in a line of the worker, and returns the op that it acknowledges.
+// take processes a line of the worker, and returns the op that the line acknowledges.
 func (h *history) take(text []byte) (acked *op, err error) {
 	var o op
 	if err := json.Unmarshal(text, &o); err != nil {
@@ -119,7 +118,7 @@ func (h *history) take(text []byte) (acked *op, err error) {
 	return &o, nil
 }
 
-// apply is what an acknowledged op has done.
+// apply applies an acknowledged op.
 func (c *contents) apply(o op) {
 	switch o.Verb {
 	case verbAppend:
@@ -136,7 +135,7 @@ func (c *contents) apply(o op) {
 	case verbSnapshot:
 		c.snap, c.snapTerm = o.Index, o.Term
 		if o.Index > c.last {
-			// A log that ends before its snapshot goes.
+			// A log that ends before its snapshot is deleted.
 			c.within(1, 0)
 		}
 	case verbTerm:
@@ -146,7 +145,7 @@ func (c *contents) apply(o op) {
 	}
 }
 
-// within forgets all outside.
+// within deletes all entries outside a range.
 func (c *contents) within(first, last uint64) {
 	for i := range c.records {
 		if i < first || i > last {
@@ -159,9 +158,9 @@ func (c *contents) within(first, last uint64) {
 	}
 }
 
-// opened: the worker was killed, or closed the stores, and has opened them
-// again. What it found must be allowed, and is what it goes on from: Raft would
-// count on all of it.
+// opened handles a line that says that the worker was killed, or closed the stores, and has opened
+// them again. The content that it found must be allowed, and becomes the new base, because Raft
+// would rely on all of it.
 func (h *history) opened(o op) error {
 	found := contents{first: o.First, last: o.Last, records: map[uint64]record{}, snap: o.Index, term: o.Term, vote: o.Vote}
 	h.land(found.snap)
@@ -177,7 +176,7 @@ func (h *history) opened(o op) error {
 	return nil
 }
 
-// land notes that a snapshot under way is in its place.
+// land records that a snapshot under way has been completed.
 func (h *history) land(snap uint64) {
 	i := slices.IndexFunc(h.flying, func(f op) bool { return f.Verb == verbSnapshot && f.Index == snap })
 	if i < 0 {
@@ -189,7 +188,7 @@ func (h *history) land(snap uint64) {
 	h.base, h.flying = c, slices.Delete(slices.Clone(h.flying), i, i+1)
 }
 
-// known are the records that may be there.
+// known are the records that may exist.
 func (h *history) known() map[uint64]record {
 	all := maps.Clone(h.base.records)
 	for _, f := range h.flying {
@@ -200,7 +199,7 @@ func (h *history) known() map[uint64]record {
 	return all
 }
 
-// span is where the ends of the log may be. Emptied: it may also be empty.
+// span says where the ends of the log may be. If emptied is set, the log may also be empty.
 type span struct {
 	firstMin, firstMax, lastMin, lastMax uint64
 	emptied                              bool
@@ -230,8 +229,8 @@ func (h *history) span() span {
 	return s
 }
 
-// allows reports whether what was found is all that was acknowledged, and beyond
-// it nothing but a first part of what was under way.
+// allows checks that the content that was found has all acknowledged data, and beyond that only a
+// first part of the operations under way.
 func (h *history) allows(found contents) error {
 	h = &history{h.base, h.flying}
 	h.land(found.snap)
@@ -258,7 +257,7 @@ func (h *history) allows(found contents) error {
 	return errors.Join(errs...)
 }
 
-// allowsRest is allows for what is not the log.
+// allowsRest checks everything except the log.
 func (h *history) allowsRest(found contents, bad func(string, ...any)) {
 	term, vote := found.term == h.base.term, found.vote == h.base.vote
 	for _, f := range h.flying {

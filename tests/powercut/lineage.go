@@ -20,30 +20,28 @@ import (
 	"lockstep/tests/kit/proc"
 )
 
-// lineage is a folder of stores from its first opening on, through kills and
-// power cuts.
+// lineage is a folder of stores from its first opening, through kills and power cuts.
 type lineage struct {
 	t    testing.TB
 	kind string
 	rng  *rand.Rand
-	// root is the folder's root as the disk knows it, on a device that never
-	// fails; everything below may.
+	// root is the folder's root as the disk knows it. The root itself is on a device that never
+	// fails; everything below it may fail.
 	root    string
 	disk    *disk
 	history *history
-	// lines counts the lines of all traces, so that places in them go on.
+	// lines counts the lines of all traces, so that positions continue from one trace to the next.
 	lines int
-	// fates are those of its power cuts, in turn.
+	// fates are the fates of its power cuts, in turn.
 	fates        []fate
 	cutsPerPlace int
-	// cuts counts power cuts, acked acknowledgements, entries the entries among
-	// them.
+	// cuts counts power cuts, acked acknowledgements, and entries the acknowledged entries.
 	cuts, acked, entries int
-	// wrong is what was found wrong after power cuts.
+	// wrong are the errors that were found after power cuts.
 	wrong []error
-	// killed: the last session ended with a kill.
+	// killed means that the last session ended with a kill.
 	killed bool
-	// lost: the trace missed a call, and nothing more can be said.
+	// lost means that the trace lacks a call, so nothing more can be checked.
 	lost bool
 }
 
@@ -54,8 +52,7 @@ func newLineage(t testing.TB, kind string, seed uint64) *lineage {
 	return l
 }
 
-// storesDir is where the stores are below a root. The folder is not there at
-// first.
+// storesDir is the folder of the stores below a root. It does not exist at first.
 func storesDir(root string) string { return filepath.Join(root, "raft", "group") }
 
 // needStrace finds strace, or skips the test.
@@ -69,7 +66,7 @@ func needStrace(t testing.TB) string {
 	return path
 }
 
-// strace is where it is, once it has shown that it may trace here.
+// strace is the path of strace, once a trial has shown that it is allowed to trace here.
 var strace = sync.OnceValues(func() (string, error) {
 	path, err := exec.LookPath("strace")
 	if err != nil {
@@ -99,11 +96,11 @@ func (l *lineage) session(o order) []call {
 	var said bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &said, &said
 	err = cmd.Run()
-	// strace ends as its process did.
+	// strace exits with the status of its process.
 	var exit *exec.ExitError
 	l.killed = errors.As(err, &exit) && exit.Sys().(syscall.WaitStatus).Signal() == syscall.SIGKILL
 	if o.SyncsFail > 0 && errors.As(err, &exit) && bytes.Contains(said.Bytes(), []byte(syscall.EIO.Error())) {
-		l.killed, err = true, nil // it may have ended in the middle of what else it did
+		l.killed, err = true, nil // the process may have ended in the middle of other work
 	}
 	if err != nil && !(l.killed && o.KillAfter > 0) {
 		l.t.Fatalf("worker with %s: %v\n%s", text, err, said.Bytes())
@@ -120,8 +117,7 @@ func (l *lineage) session(o order) []call {
 	return calls
 }
 
-// take lets one call act on model and history. It tells whether the call
-// mattered.
+// take applies one call to model and history. It reports whether the call mattered.
 func (l *lineage) take(c call) (mattered bool, err error) {
 	if c.name == "write" && c.args[0].path == reportPath {
 		if !c.over {
@@ -146,9 +142,8 @@ func (l *lineage) matters(c call) bool {
 	return false
 }
 
-// play lets all calls act, and cuts the power after some of them, drawn at
-// random: wanted times in all, from the from-th call on. It returns one of the
-// cuts for a next generation.
+// play applies all calls, and cuts the power after some random ones: wanted times in total, from
+// the call number from on. It returns one of the power cuts for the next generation.
 func (l *lineage) play(calls []call, from, wanted int) (next *survivor) {
 	l.t.Helper()
 	var places []int
@@ -184,10 +179,9 @@ func (l *lineage) play(calls []call, from, wanted int) (next *survivor) {
 	return next
 }
 
-// decide finds out, from the folder, how far the calls came within which the
-// worker was killed, and makes sure that the model is what the folder is. Once
-// in hundreds of kills strace shows nothing of a call that took place; the
-// lineage is given up then.
+// decide finds out, from the folder, how far those calls got in which the worker was killed, and
+// checks that the model agrees with the folder. Once in hundreds of kills strace does not show a
+// call that took place; then the lineage is given up.
 func (l *lineage) decide(undecided []call) {
 	l.t.Helper()
 	for _, c := range undecided {
@@ -210,8 +204,8 @@ func (l *lineage) decide(undecided []call) {
 	l.lost = err != nil
 }
 
-// written is a write that came as far as the folder shows: a kill may end one
-// in the middle.
+// written returns a write, cut to the part that is in the folder, because a kill may end a write in
+// the middle.
 func (l *lineage) written(c call) call {
 	l.t.Helper()
 	f, err := os.Open(c.args[0].path)
@@ -235,14 +229,14 @@ func (l *lineage) written(c call) call {
 	return c
 }
 
-// survivor is what a power cut left on disk, and what was found in it.
+// survivor is the folder that a power cut left, and the content that was found in it.
 type survivor struct {
 	names tree
 	found contents
 }
 
-// cut cuts the power, opens what is left, and checks it. It returns what was
-// left if that is wanted.
+// cut cuts the power, opens the remaining folder, and checks it. If wanted, it returns what was
+// left.
 func (l *lineage) cut(wanted bool) *survivor {
 	l.t.Helper()
 	how := l.fates[l.cuts%len(l.fates)]
@@ -273,8 +267,8 @@ func (l *lineage) cut(wanted bool) *survivor {
 	return &survivor{names, found}
 }
 
-// quickDir makes a folder in memory if there is such a place: what is looked at
-// once needs no disk.
+// quickDir makes a folder in memory if possible, because a folder that is only read once needs no
+// disk.
 func quickDir(t testing.TB) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("/dev/shm", "lockstep-powercut-")
@@ -287,7 +281,7 @@ func quickDir(t testing.TB) string {
 	return dir
 }
 
-// examine opens stores, reads all, and sees whether they go on.
+// examine opens stores, reads everything, and checks that they continue to work.
 func examine(dir, kind string) (found contents, err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -314,7 +308,7 @@ func examine(dir, kind string) (found contents, err error) {
 	return found, err
 }
 
-// restart makes a survivor the folder from which the lineage goes on.
+// restart makes a survivor the folder from which the lineage continues.
 func (l *lineage) restart(s *survivor) {
 	l.t.Helper()
 	l.root = l.t.TempDir()

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// calls parses a trace.
+// parsed parses a trace.
 func parsed(t *testing.T, lines ...string) []call {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "trace")
@@ -53,7 +53,7 @@ func TestTraceIsRead(t *testing.T) {
 	}
 }
 
-// modelled is a disk after the calls, and the files that a cut leaves.
+// modelled returns the files that a power cut leaves after the calls.
 func modelled(t *testing.T, how fate, seed uint64, lines ...string) map[string]string {
 	t.Helper()
 	d := newDisk("/d")
@@ -81,7 +81,8 @@ func modelled(t *testing.T, how fate, seed uint64, lines ...string) map[string]s
 	return left
 }
 
-// written is a file of two sectors, synced or not, and so its name.
+// written are the calls that write a file of two sectors, followed by syncs of the file and its
+// folder, if any.
 func written(syncs ...string) []string {
 	lines := []string{
 		`1 openat(AT_FDCWD</>, "/d/f", O_RDWR|O_CREAT, 0600) = 3</d/f>`,
@@ -117,7 +118,7 @@ func TestOnlyWhatWasSyncedIsSafe(t *testing.T) {
 	}
 }
 
-// A sector is old or new; every combination comes up.
+// A sector is old or new, and every combination occurs.
 func TestSectorsFareForThemselves(t *testing.T) {
 	seen := map[string]bool{}
 	for seed := range uint64(200) {
@@ -149,8 +150,8 @@ func TestWhatIsNotModelledIsNoticed(t *testing.T) {
 	}
 }
 
-// history as it stands when three entries were acknowledged and two more, a
-// vote and a trim are under way.
+// halfway is a history with three acknowledged entries, while two more entries, a vote and a trim
+// are under way.
 func halfway(t *testing.T) (*history, []record) {
 	t.Helper()
 	var all []record

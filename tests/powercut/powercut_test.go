@@ -30,7 +30,7 @@ const (
 	opsPerSession  = 30
 )
 
-// lineages is how many lineages each kind of store lives through.
+// lineages is the number of lineages for each kind of store.
 func lineages() uint64 {
 	if proc.Long() {
 		return 60
@@ -38,9 +38,9 @@ func lineages() uint64 {
 	return 2
 }
 
-// TestAcknowledgedIsThereAfterThePowerFailed: each generation is killed, opened
-// again in the same folder with nothing synced in between, and ends by a power
-// cut, of which the next makes a beginning.
+// TestAcknowledgedIsThereAfterThePowerFailed: each generation is killed, opened again in the same
+// folder with nothing synced in between, and ends with a power cut, whose folder is the start of
+// the next.
 func TestAcknowledgedIsThereAfterThePowerFailed(t *testing.T) {
 	needStrace(t)
 	for _, kind := range kinds {
@@ -69,7 +69,7 @@ func TestAcknowledgedIsThereAfterThePowerFailed(t *testing.T) {
 	}
 }
 
-// live is one generation. It tells whether there can be a next.
+// live runs one generation. It reports whether there can be another.
 func (l *lineage) live(generation int) bool {
 	l.t.Helper()
 	l.play(l.session(order{Ops: opsPerSession, KillAfter: 4 + l.rng.IntN(opsPerSession-4)}), 0, cutsPerSession)
@@ -86,8 +86,8 @@ func (l *lineage) live(generation int) bool {
 	return true
 }
 
-// TestPowerCutsWhileTheFilesAreMade cuts the power after every call of the first
-// opening: what comes up is good or not there at all.
+// TestPowerCutsWhileTheFilesAreMade cuts the power after every call of the first opening:
+// afterwards the stores are correct or do not exist at all.
 func TestPowerCutsWhileTheFilesAreMade(t *testing.T) {
 	needStrace(t)
 	for _, kind := range kinds {
@@ -104,8 +104,8 @@ func TestPowerCutsWhileTheFilesAreMade(t *testing.T) {
 	}
 }
 
-// TestPowerCutsWhileANewFileIsBegun fills the first file of raft-wal
-// and cuts the power around the place where it is sealed and the next is begun.
+// TestPowerCutsWhileANewFileIsBegun fills the first file of raft-wal and cuts the power around the
+// place where that file is sealed and the next one is started.
 func TestPowerCutsWhileANewFileIsBegun(t *testing.T) {
 	needStrace(t)
 	t.Parallel()
@@ -136,20 +136,21 @@ func TestPowerCutsWhileANewFileIsBegun(t *testing.T) {
 	}
 }
 
-// TestWhatCouldNotBeSyncedIsWrittenAgain: a sync fails, and the process ends. The next
-// one finds what was written all the same, for the kernel keeps it in memory, and goes
-// on from there; then the power fails.
+// TestWhatCouldNotBeSyncedIsWrittenAgain: a sync fails, and the process ends. The next process
+// still finds the data, because the kernel keeps it in memory, and continues from there. Then the
+// power fails.
 func TestWhatCouldNotBeSyncedIsWrittenAgain(t *testing.T) {
 	failedSyncs(t, 2*lineages(), order{Ops: 6}, cutsPerSession)
 }
 
-// TestPowerCutsWhileItIsWrittenAgain cuts the power after each call of that opening.
+// TestPowerCutsWhileItIsWrittenAgain cuts the power after each call of the opening after a failed
+// sync.
 func TestPowerCutsWhileItIsWrittenAgain(t *testing.T) {
 	failedSyncs(t, 2*lineages(), order{Ops: 1}, 1000)
 }
 
-// failedSyncs lets each kind of store live through syncs that fail, and cuts the power
-// while the next session does what it is told.
+// failedSyncs makes syncs fail for each kind of store, and cuts the power during the session that
+// follows, which executes the order next.
 func failedSyncs(t *testing.T, lineages uint64, next order, cutsThen int) {
 	needStrace(t)
 	for _, kind := range kinds {
@@ -180,8 +181,8 @@ func failedSyncs(t *testing.T, lineages uint64, next order, cutsThen int) {
 	}
 }
 
-// TestDiskThatDoesNotSyncIsNoticed: a test that finds nothing wrong with a disk
-// which forgets what it was told to keep would find nothing at all.
+// TestDiskThatDoesNotSyncIsNoticed: if the test found no error with a disk that ignores syncs, it
+// would find no error at all.
 func TestDiskThatDoesNotSyncIsNoticed(t *testing.T) {
 	needStrace(t)
 	for _, kind := range kinds {
@@ -190,7 +191,7 @@ func TestDiskThatDoesNotSyncIsNoticed(t *testing.T) {
 				t.Parallel()
 				l := newLineage(t, kind, 5)
 				l.disk.deafFiles, l.disk.deafFolders = deaf == "files", deaf == "folders"
-				// All else may make bbolt panic where no test can catch it.
+				// Any other fate may make bbolt panic where no test can recover.
 				l.fates = []fate{nothing}
 				l.play(l.session(order{Ops: opsPerSession}), 0, 40)
 				if len(l.wrong) == 0 {

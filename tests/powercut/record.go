@@ -8,21 +8,21 @@ import (
 	"github.com/hashicorp/raft"
 )
 
-// record is one entry of the log, told apart from every other that was ever
-// written, under the same index or another.
+// record is one entry of the log. It differs from every other entry that was ever written, under
+// the same index or another.
 type record struct {
 	Index, Term uint64
-	// Nonce is new for each attempt.
+	// Nonce is different for each attempt.
 	Nonce uint64
 	// SizeBytes is the length of the entry's data.
 	SizeBytes int
 }
 
-// letters keep traces short: strace prints them as they are.
+// letters keep traces short, because strace prints them without escapes.
 const letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
 
-// entry is the record as Raft knows it. All of its bytes follow from the
-// record, so that one that comes back can be checked byte by byte.
+// entry is the record as an entry of Raft. All of its bytes follow from the record, so that an
+// entry that is read can be checked byte by byte.
 func (r record) entry() *raft.Log {
 	head := fmt.Appendf(nil, "%d %d %d %d ", r.Index, r.Term, r.Nonce, r.SizeBytes)
 	data := make([]byte, max(r.SizeBytes, len(head)))
@@ -37,7 +37,7 @@ func (r record) entry() *raft.Log {
 	return &raft.Log{Index: r.Index, Term: r.Term, Type: raft.LogCommand, Data: data}
 }
 
-// recordOf recognizes an entry, and checks that it is whole.
+// recordOf returns the record of an entry, and checks that the entry is undamaged.
 func recordOf(l *raft.Log) (r record, err error) {
 	if _, err := fmt.Sscanf(string(l.Data[:min(len(l.Data), 100)]), "%d %d %d %d ", &r.Index, &r.Term, &r.Nonce, &r.SizeBytes); err != nil {
 		return r, fmt.Errorf("entry %d is none that was written: %.60q", l.Index, l.Data)
@@ -49,39 +49,39 @@ func recordOf(l *raft.Log) (r record, err error) {
 	return r, nil
 }
 
-// vote is what a node must never forget.
+// vote is a vote, which a node must never forget.
 type vote struct {
 	Term      uint64
 	Candidate string
 }
 
-// verbs of an op.
+// Verbs of an op.
 const (
-	// verbOpened reports what was found when the stores had been opened.
+	// verbOpened reports the content that was found when the stores had been opened.
 	verbOpened = "opened"
 	verbAppend = "append"
-	// verbCut deletes from an index to the end, as for a new leader's entries.
+	// verbCut deletes from an index to the end, to make room for a new leader's entries.
 	verbCut = "cut"
-	// verbTrim deletes from the front up to an index, behind a snapshot.
+	// verbTrim deletes from the front up to an index, after a snapshot.
 	verbTrim     = "trim"
 	verbSnapshot = "snapshot"
 	verbTerm     = "term"
 	verbVote     = "vote"
 )
 
-// op is what the worker does next, or what it has found. It is written as a
-// line when it begins, and as another when it was acknowledged.
+// op is the worker's next operation, or what it has found. It is written as one line when it
+// begins, and as another when it was acknowledged.
 type op struct {
 	ID   int
 	Verb string
-	// Index is the snapshot's, the first to be cut off, or the last to be trimmed.
+	// Index is that of the snapshot, of the first entry to be cut, or of the last to be trimmed.
 	Index   uint64   `json:",omitempty"`
 	Term    uint64   `json:",omitempty"`
 	Records []record `json:",omitempty"`
 	Vote    vote
 	// First and Last are the ends of the log that was found.
 	First, Last uint64
-	// Acked marks the line that says that the op with this ID was acknowledged.
+	// Acked marks a line that says that the op with this ID was acknowledged.
 	Acked bool `json:",omitempty"`
 }
 

@@ -18,22 +18,22 @@ import (
 // sharedSuffix marks a kind of log store that groups share.
 const sharedSuffix = ", shared"
 
-// segmentBytes is how long raft-wal makes its files here. At the 64 MiB that they have in
-// lockstepd, writing them out after each power cut would take most of the time.
+// segmentBytes is the length of raft-wal's files here. With the 64 MiB of lockstepd, writing the
+// files after each power cut would take most of the time.
 const segmentBytes = 4 << 20
 
 func init() { raftio.WALSegmentBytes = segmentBytes }
 
-// stores are those of the group that is looked at, and, where the log is
-// shared, those of another group that writes to it at the same times.
+// stores are those of the group under test and, if the log is shared, those of another group that
+// writes to it at the same time.
 type stores struct {
 	*raftio.Stores
 	other   *raftio.Stores
 	journal *raftio.Journal
 }
 
-// openStores opens a group's stores as lockstepd does. That a store fails is the
-// end of the process there, and of the worker here.
+// openStores opens a group's stores as lockstepd does. A failing store ends the process there, and
+// the worker here.
 func openStores(dir, kind string) (*stores, error) {
 	store, shared := strings.CutSuffix(kind, sharedSuffix)
 	s := &stores{}
@@ -67,8 +67,8 @@ func silent() hclog.Logger {
 	return raftio.NewLogger(slog.New(slog.NewTextHandler(io.Discard, nil)), "powercut")
 }
 
-// append appends to the group's log and, where it is shared, to the other
-// group's, sizeBytes at one time.
+// append appends to the group's log and, if it is shared, at the same time sizeBytes to the other
+// group's.
 func (s *stores) append(logs []*raft.Log, sizeBytes int) error {
 	if s.other == nil {
 		return s.Log.StoreLogs(logs)
@@ -84,7 +84,7 @@ func (s *stores) append(logs []*raft.Log, sizeBytes int) error {
 	return errors.Join(s.Log.StoreLogs(logs), <-over)
 }
 
-// Close closes all that is open.
+// Close closes all stores that are open.
 func (s *stores) Close() error {
 	var errs []error
 	for _, g := range []*raftio.Stores{s.Stores, s.other} {

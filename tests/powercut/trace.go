@@ -11,40 +11,37 @@ import (
 	"strings"
 )
 
-// modifying are the system calls that can change a file or make it durable,
-// and mmap, to be sure that nobody writes through a mapping. "?": not every
-// architecture has it.
+// modifying are the system calls that can change a file or make it durable, and mmap, to make sure
+// that no code writes through a mapping. "?" marks calls that not every architecture has.
 const modifying = "?open,openat,?openat2,?creat,write,?writev,pwrite64,?pwritev,?pwritev2,fsync,fdatasync,?sync,?syncfs,?sync_file_range," +
 	"?truncate,ftruncate,fallocate,?rename,?renameat,?renameat2,?unlink,unlinkat,?rmdir,?mkdir,mkdirat,?link,?linkat,?symlink,?symlinkat," +
 	"mmap,?copy_file_range,?sendfile,?splice"
 
-// stringMax is the longest buffer that strace shows whole.
+// stringMax is the maximum length of a buffer that strace shows completely.
 const stringMax = 1 << 28
 
-// straceArgs are the arguments for a trace of a program into a file.
+// straceArgs are the arguments that trace a program into a file.
 func straceArgs(to string) []string {
 	return []string{"-f", "-y", "-qq", "-e", "signal=none", "-s", strconv.Itoa(stringMax), "--seccomp-bpf", "-e", "trace=" + modifying, "-o", to}
 }
 
-// failing are further arguments: from the n-th of its syncs on, all of a thread fail.
+// failing are further arguments that make all syncs of a thread fail from the n-th on.
 func failing(n int) []string {
 	return []string{"-e", fmt.Sprintf("inject=fsync,fdatasync:error=EIO:when=%d+", n)}
 }
 
-// call is one system call that has returned, or that has not when the process
-// died: over is false then.
+// call is one system call. over is false if the process died before the call returned.
 type call struct {
 	name string
 	args []arg
 	ret  int64
-	// began and ended are places in the trace: what ended before another began
-	// had happened by then.
+	// began and ended are positions in the trace: a call that ended before another began had taken
+	// place by then.
 	began, ended int
 	over         bool
 }
 
-// arg is an argument: a text in quotes, or a word with the path that strace
-// knows for a descriptor.
+// arg is an argument: a quoted text, or a word with the path that strace shows for a descriptor.
 type arg struct {
 	word string
 	path string
@@ -60,7 +57,7 @@ func (a arg) number() int64 {
 	return n
 }
 
-// at is the absolute path that a directory's descriptor and a name mean.
+// at is the absolute path that a directory's descriptor and a name refer to.
 func at(dir, name arg) string {
 	if filepath.IsAbs(string(name.text)) {
 		return filepath.Clean(string(name.text))
@@ -68,8 +65,8 @@ func at(dir, name arg) string {
 	return filepath.Join(dir.path, string(name.text))
 }
 
-// read gives every call of a trace to each, in the order in which they
-// returned; those that never did come last.
+// read passes every call of a trace to each, in the order in which they returned. Calls that never
+// returned come last.
 func (t *tracing) read(path string, each func(call) error) error {
 	f, err := os.Open(path)
 	if err != nil {
@@ -105,7 +102,7 @@ func (t *tracing) read(path string, each func(call) error) error {
 	return nil
 }
 
-// tracing is a trace half read.
+// tracing is the state of reading a trace.
 type tracing struct {
 	// n counts lines.
 	n int
@@ -119,7 +116,7 @@ const (
 	resumed    = " resumed>"
 )
 
-// line takes one line in; ok says that it ends a call.
+// line processes one line. ok means that the line ends a call.
 func (t *tracing) line(line string) (c call, ok bool, err error) {
 	t.n++
 	thread, rest, _ := strings.Cut(line, " ")
@@ -157,7 +154,7 @@ func (t *tracing) line(line string) (c call, ok bool, err error) {
 	return t.finish(thread, c, rest)
 }
 
-// finish reads what remains of a call's arguments, and what it returned.
+// finish reads the rest of a call's arguments, and its result.
 func (t *tracing) finish(thread string, c call, rest string) (call, bool, error) {
 	if rest = strings.TrimLeft(rest, " "); strings.HasPrefix(rest, "<") {
 		t.open[thread] = c // killed
@@ -175,7 +172,7 @@ func (t *tracing) finish(thread string, c call, rest string) (call, bool, error)
 	}
 	value, _, _ = strings.Cut(value, " ")
 	value, _, _ = strings.Cut(value, "<")
-	if value == "?" { // the process ended within it
+	if value == "?" { // the process ended within the call
 		return c, true, nil
 	}
 	if c.ret, err = strconv.ParseInt(value, 0, 64); err != nil {
@@ -185,8 +182,8 @@ func (t *tracing) finish(thread string, c call, rest string) (call, bool, error)
 	return c, true, nil
 }
 
-// arguments reads a list of arguments up to its bracket, or up to where it
-// breaks off, and returns what follows.
+// arguments reads a list of arguments up to its closing bracket, or up to where the line is
+// interrupted, and returns the rest of the line.
 func arguments(s string) (args []arg, rest string, err error) {
 	for {
 		s = strings.TrimLeft(s, ", ")
@@ -211,8 +208,8 @@ func arguments(s string) (args []arg, rest string, err error) {
 	}
 }
 
-// bare reads an argument without quotes: a number, flags, a structure, a
-// descriptor and its path in angle brackets.
+// bare reads an argument without quotes: a number, flags, a structure, or a descriptor with its
+// path in angle brackets.
 func bare(s string) (a arg, rest string) {
 	depth, i := 0, 0
 scan:
@@ -222,7 +219,7 @@ scan:
 			if end := strings.IndexByte(s[i:], '>'); end > 0 {
 				a.word, a.path = s[:i], s[i+1:i+end]
 				i += end
-				if strings.HasPrefix(s[i+1:], "(deleted)") { // older ones say so within
+				if strings.HasPrefix(s[i+1:], "(deleted)") { // older versions of strace print this inside the brackets
 					a.path += " (deleted)"
 				}
 			}
@@ -247,10 +244,10 @@ scan:
 	return a, s[i:]
 }
 
-// quoted reads a C string without its opening quote.
+// quoted reads a C string after its opening quote.
 func quoted(s string) (text []byte, rest string, err error) {
 	for i := 0; i < len(s); i++ {
-		// Whole runs at once: an entry may have megabytes.
+		// Whole runs are copied at once, because an entry may have megabytes.
 		run := strings.IndexAny(s[i:], `"\`)
 		if run < 0 {
 			break
@@ -270,7 +267,7 @@ func quoted(s string) (text []byte, rest string, err error) {
 	return nil, "", errors.New("a text without end")
 }
 
-// escaped reads what follows a backslash, and how long that is.
+// escaped reads the character after a backslash, and returns its length.
 func escaped(s string) (b byte, n int) {
 	for n < 3 && n < len(s) && s[n] >= '0' && s[n] <= '7' {
 		b = b<<3 | (s[n] - '0')

@@ -12,25 +12,25 @@ import (
 	"github.com/hashicorp/raft"
 )
 
-// workerEnv holds a worker's order, and makes this test binary a worker.
+// workerEnv holds a worker's order. If it is set, this test binary runs as a worker.
 const workerEnv = "POWERCUT_WORKER"
 
-// order is what a worker is to do.
+// order says what a worker is to do.
 type order struct {
 	Dir, Kind string
 	Seed      uint64
-	// Ops is how many it does before it stops, KillAfter after how many it kills
-	// itself in the middle of the next; 0: it does not.
+	// Ops is the number of operations before the worker stops. After KillAfter operations it kills
+	// itself in the middle of the next; with 0 it does not.
 	Ops, KillAfter int
-	// SyncsFail is from which sync on the disk fails, of each thread; 0: it does not.
-	// The worker ends there, as lockstepd does.
+	// SyncsFail is the number of the sync, of each thread, from which on the disk fails; with 0 it
+	// does not. The worker then ends, as lockstepd does.
 	SyncsFail int
-	// Fill is how many entries of FillBytes it appends first.
+	// Fill is how many entries of FillBytes the worker appends first.
 	Fill, FillBytes int
 }
 
-// reportPath is where a worker writes its lines: nobody reads them there, they
-// are read in the trace, in their place among the writes and syncs.
+// reportPath is where a worker writes its lines. The test does not read them there but in the
+// trace, in their place among the writes and syncs.
 const reportPath = "/dev/null"
 
 // Keys of Raft in its stable store.
@@ -40,25 +40,24 @@ var (
 	keyCandidate = []byte("LastVoteCand")
 )
 
-// worker does to the stores what Raft would do, in the order in which Raft does
-// it, at random.
+// worker does to the stores what Raft would do, in the order in which Raft does it, at random.
 type worker struct {
 	order
 	rng    *rand.Rand
 	report *os.File
 	stores *stores
 	ids    int
-	// term is the term it writes in.
+	// term is the term of new entries.
 	term uint64
 	vote vote
 	snap uint64
-	// terms are the terms of the entries that are there.
+	// terms are the terms of the entries in the log.
 	terms map[uint64]uint64
-	// trimming is closed when no trim runs.
+	// trimming is closed while no trim is running.
 	trimming chan struct{}
 }
 
-// work is the worker's whole life.
+// work runs the worker from start to end.
 func work(text string) error {
 	w := &worker{trimming: make(chan struct{}), terms: map[uint64]uint64{}}
 	close(w.trimming)
@@ -90,7 +89,7 @@ func work(text string) error {
 	return w.stores.Close()
 }
 
-// killSoon ends the process without a warning some time during what comes next.
+// killSoon kills the process at a random moment during the following operations.
 func (w *worker) killSoon() {
 	<-w.trimming
 	after := time.Duration(w.rng.IntN(3000)) * time.Microsecond
@@ -112,7 +111,7 @@ func (w *worker) open() error {
 		w.terms[i] = r.Term
 	}
 	w.snap, w.vote = found.snap, found.vote
-	// As after an election: nothing is written twice in one term.
+	// This is as after an election: nothing is written twice in one term.
 	w.term = max(w.term, found.term, found.vote.Term, found.snapTerm) + 1
 	for _, t := range w.terms {
 		w.term = max(w.term, t+1)
@@ -128,7 +127,7 @@ func (w *worker) say(o op) error {
 	return err
 }
 
-// do reports an op, does it, and reports that it was acknowledged.
+// do reports an op, executes it, and reports that it was acknowledged.
 func (w *worker) do(o op, act func() error) error {
 	w.ids++
 	o.ID = w.ids
@@ -147,7 +146,7 @@ func (w *worker) ends() (first, last uint64) {
 	return first, last
 }
 
-// end is the last index that Raft knows, of log or snapshot.
+// end is the last index that Raft knows, from log or snapshot.
 func (w *worker) end() uint64 {
 	_, last := w.ends()
 	return max(last, w.snap)
@@ -176,9 +175,9 @@ func (w *worker) step() error {
 	}
 }
 
-// sizes draws a manner of sizes for a batch. Those of about three sectors, in
-// steps of 8, let a shorter batch end where a frame of a longer one began that
-// was torn before: what is left of that must not come back.
+// sizes chooses at random how long the entries of a batch are. With sizes of about three sectors,
+// in steps of 8, a shorter batch may end where a frame of a longer, torn batch began. The remains
+// of that frame must not come back.
 func (w *worker) sizes() func() int {
 	switch w.rng.IntN(4) {
 	case 0:
@@ -213,8 +212,7 @@ func (w *worker) setTerm() error {
 	return w.do(op{Verb: verbTerm, Term: w.term}, func() error { return w.stores.Stable.SetUint64(keyTerm, w.term) })
 }
 
-// castVote writes a vote as Raft does, in two calls. It counts when the second
-// has returned.
+// castVote writes a vote as Raft does, in two calls. It counts once the second has returned.
 func (w *worker) castVote() error {
 	w.vote = vote{w.term, fmt.Sprintf("node-%d", w.rng.IntN(5))}
 	return w.do(op{Verb: verbVote, Vote: w.vote}, func() error {
@@ -225,7 +223,7 @@ func (w *worker) castVote() error {
 	})
 }
 
-// conflict replaces the end of the log, as a new leader has it done.
+// conflict replaces the end of the log, as for a new leader.
 func (w *worker) conflict() error {
 	<-w.trimming
 	first, last := w.ends()
@@ -243,8 +241,8 @@ func (w *worker) conflict() error {
 	return w.append(w.records(1+w.rng.IntN(3), w.sizes()))
 }
 
-// compact makes a snapshot and deletes what it holds from the log, beside the
-// appends that follow.
+// compact makes a snapshot and deletes the entries that it covers from the log, in parallel with
+// the appends that follow.
 func (w *worker) compact() error {
 	<-w.trimming
 	first, last := w.ends()
@@ -277,7 +275,7 @@ func (w *worker) compact() error {
 		}
 	}()
 	if to == last {
-		// The log is empty for a moment, and what comes next is told by its end.
+		// The log is empty for a moment, and the next append depends on its end.
 		<-over
 	}
 	return nil
@@ -302,8 +300,7 @@ func snapshotText(index uint64) string {
 	return string(record{Index: index, SizeBytes: 3000}.entry().Data)
 }
 
-// install takes a snapshot from a leader that is far ahead, and goes on behind
-// it.
+// install takes a snapshot from a leader that is far ahead, and continues after it.
 func (w *worker) install() error {
 	<-w.trimming
 	if err := w.setTerm(); err != nil {

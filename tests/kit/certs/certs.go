@@ -23,13 +23,13 @@ type Authority struct {
 	t    testing.TB
 	cert *x509.Certificate
 	key  *ecdsa.PrivateKey
-	// PEM is its certificate.
+	// PEM is the authority's certificate.
 	PEM []byte
 }
 
 var serial atomic.Int64
 
-// NewAuthority makes one.
+// NewAuthority makes an authority.
 func NewAuthority(t testing.TB, name string) *Authority {
 	t.Helper()
 	a := &Authority{t: t, key: newKey(t)}
@@ -42,14 +42,14 @@ func NewAuthority(t testing.TB, name string) *Authority {
 	return a
 }
 
-// Wish says what is to be in a certificate. The zero value is a node's on this
-// machine, for ninety days.
+// Wish describes a certificate. The zero value is the certificate of a node on this machine, valid
+// for ninety days.
 type Wish struct {
-	// Names are host names and addresses; nil: this machine's.
+	// Names are host names and addresses. With nil they are those of this machine.
 	Names []string
-	// Lasts is how long it is good; negative: it has expired.
+	// Lasts is how long the certificate is valid. If it is negative, the certificate has expired.
 	Lasts time.Duration
-	// ClientOnly: it is good for clients alone.
+	// ClientOnly makes a certificate that is valid only for clients.
 	ClientOnly bool
 }
 
@@ -114,23 +114,23 @@ func sign(t testing.TB, template, parent *x509.Certificate, key, signer *ecdsa.P
 	return cert, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
 }
 
-// Mount is a folder as Kubernetes mounts a secret: its files are links into
-// another folder, which changes by the exchange of one link.
+// Mount is a folder as Kubernetes mounts a secret: its files are links into another folder, and
+// replacing a single link changes all of them.
 type Mount struct {
 	t       testing.TB
 	dir     string
 	version int
-	// group may read the files; -1: their owner alone.
+	// group may read the files. With -1 only their owner may.
 	group int
 }
 
-// NewMount makes one that holds a pair and authorities.
+// NewMount makes a mount with a pair and authorities.
 func NewMount(t testing.TB, p Pair, authorities ...*Authority) *Mount {
 	t.Helper()
 	return NewMountAt(t, t.TempDir(), -1, p, authorities...)
 }
 
-// NewMountAt makes one in a folder that exists, for a group (Kubernetes: fsGroup).
+// NewMountAt makes a mount in an existing folder, for a group (Kubernetes: fsGroup).
 func NewMountAt(t testing.TB, dir string, group int, p Pair, authorities ...*Authority) *Mount {
 	t.Helper()
 	m := &Mount{t: t, dir: dir, group: group}
@@ -141,7 +141,7 @@ func NewMountAt(t testing.TB, dir string, group int, p Pair, authorities ...*Aut
 	return m
 }
 
-// Set exchanges all that is in it, at one instant.
+// Set replaces all files at one instant.
 func (m *Mount) Set(p Pair, authorities ...*Authority) {
 	m.t.Helper()
 	m.version++
@@ -181,17 +181,17 @@ func (m *Mount) must(err error) {
 	}
 }
 
-// Cert, Key and CA are the paths of its files.
+// Cert is the path of the certificate.
 func (m *Mount) Cert() string { return filepath.Join(m.dir, "tls.crt") }
 
-// Key is the key's path.
+// Key is the path of the key.
 func (m *Mount) Key() string { return filepath.Join(m.dir, "tls.key") }
 
-// CA is the path of the authorities.
+// CA is the path of the authorities' certificates.
 func (m *Mount) CA() string { return filepath.Join(m.dir, "ca.crt") }
 
-// ClientTLS is TLS for a client that trusts the authorities and shows a pair, if
-// it is given one.
+// ClientTLS is the TLS configuration of a client that trusts the authorities and presents a pair,
+// if one is given.
 func ClientTLS(t testing.TB, p *Pair, authorities ...*Authority) *tls.Config {
 	t.Helper()
 	c := &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: x509.NewCertPool()}

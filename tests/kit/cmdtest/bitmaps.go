@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// bitAt is a place of a bit, mostly near.
+// bitAt is the position of a bit, mostly a small one.
 func (g Generator) bitAt() string {
 	switch g.Intn(12) {
 	case 0:
@@ -17,7 +17,7 @@ func (g Generator) bitAt() string {
 	}
 }
 
-// fieldAt is a place of a field.
+// fieldAt is the position of a field.
 func (g Generator) fieldAt() string {
 	if g.Intn(3) == 0 {
 		return "#" + g.Pick(strconv.Itoa(g.Intn(20)), "-1", "x", "2305843009213693952", "9223372036854775807")

@@ -10,8 +10,8 @@ import (
 	"lockstep/engine/reply"
 )
 
-// Differ runs random commands here and in redis-server and compares the
-// replies byte by byte.
+// Differ runs random commands on the Runner and in redis-server, and compares the replies byte by
+// byte.
 func Differ(t *testing.T, proto int, seed int64, n int, templates []func(Generator) []string) {
 	o := StartOracle(t)
 	r := NewRunner(t)
@@ -35,8 +35,8 @@ func Differ(t *testing.T, proto int, seed int64, n int, templates []func(Generat
 	}
 }
 
-// Both runs a command here and there. The digest has another name here, and
-// the order of keys is another: here they are sorted.
+// Both runs a command on the Runner and in redis-server. The command for the digest has another
+// name on the Runner. The order of keys differs, so both replies are sorted.
 func Both(r *Runner, o *Oracle, args [][]byte) (got, want []byte) {
 	if got, want, ok := bothSets(r, o, args); ok {
 		return got, want

@@ -8,7 +8,7 @@ import (
 	"lockstep/engine/commands"
 )
 
-// Recorder keeps the events of some classes, as "db event key".
+// Recorder collects the events of some classes, as "db event key".
 type Recorder struct {
 	Classes command.EventClass
 	Events  []string
@@ -36,7 +36,7 @@ func (r *Recorder) Take() []string {
 	return events
 }
 
-// Deaf is an Observer that has no use for events, as a shard's is by default.
+// Deaf is an Observer that wants no events, like that of a shard by default.
 type Deaf struct{}
 
 func (Deaf) Wants(command.EventClass) bool { return false }
@@ -48,7 +48,7 @@ func (Deaf) Filled(int, []byte, engine.Kind) {}
 // Gone implements Observer.
 func (Deaf) Gone(int, []byte) {}
 
-// eventLog keeps events as "key event".
+// eventLog collects events as "key event".
 type eventLog struct{ events []string }
 
 // Wants implements Observer.
@@ -56,7 +56,7 @@ func (*eventLog) Wants(command.EventClass) bool { return true }
 
 func (l *eventLog) Event(class command.EventClass, event string, _ int, key []byte) {
 	if class&(command.EventNew|command.EventMiss) != 0 {
-		return // event_test.go looks at these
+		return // event_test.go tests these
 	}
 	l.events = append(l.events, string(key)+" "+event)
 }

@@ -11,10 +11,10 @@ import (
 	"lockstep/engine/commands/values"
 )
 
-// Generator makes random commands of the families, right and wrong ones.
+// Generator makes random commands of all families, correct and incorrect ones.
 type Generator struct {
 	*rand.Rand
-	// Future lets every expiry that is right lie far away.
+	// Future makes every valid expiry lie far in the future.
 	Future bool
 }
 
@@ -73,8 +73,8 @@ func (g Generator) Decimal() string {
 	}
 }
 
-// expiry is an absolute time: long gone, far away or out of range, for the
-// two clocks must not matter.
+// expiry is an absolute time: long past, far in the future or out of range, because the difference
+// between the two clocks must not matter.
 func (g Generator) expiry(seconds bool) string {
 	if g.Intn(4) == 0 && !g.Future {
 		return g.Number()
@@ -98,7 +98,7 @@ func (g Generator) Some(max int, options ...string) string {
 	return strings.Join(picked, "\x01")
 }
 
-// Command returns a random command; its arguments are parted by \x01.
+// Command returns a random command. Its arguments are separated by \x01.
 func (g Generator) Command(templates []func(Generator) []string) [][]byte {
 	var args [][]byte
 	for _, a := range templates[g.Intn(len(templates))](g) {
@@ -106,14 +106,14 @@ func (g Generator) Command(templates []func(Generator) []string) [][]byte {
 			args = append(args, []byte(a))
 			continue
 		}
-		// A list made by some.
+		// A list that Some has made.
 		if a != "\x02" {
 			for o := range strings.SplitSeq(a[1:], "\x01") {
 				args = append(args, []byte(o))
 			}
 		}
 	}
-	// Now and then an argument is missing or too many.
+	// Sometimes an argument is missing or superfluous.
 	switch g.Intn(60) {
 	case 0:
 		args = args[:max(1, len(args)-1)]
@@ -126,7 +126,7 @@ func (g Generator) Command(templates []func(Generator) []string) [][]byte {
 	return args
 }
 
-// payload is one for RESTORE, now and then a damaged one.
+// payload is a payload for RESTORE, sometimes a damaged one.
 func (g Generator) payload() string {
 	p := values.AppendPayload(nil, engine.NewString(nil, []byte(g.Value())))
 	switch g.Intn(8) {

@@ -31,7 +31,7 @@ func (g Generator) unit() string {
 	return g.Pick("m", "km", "KM", "ft", "mi", "km", "km")
 }
 
-// length is one that goes with unit, in kilometres mostly.
+// length is a length for a unit, mostly one that suits kilometres.
 func (g Generator) length() string {
 	switch g.Intn(12) {
 	case 0:

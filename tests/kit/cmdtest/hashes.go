@@ -9,7 +9,7 @@ func (g Generator) field() string {
 	return g.Pick("f", "g", "1", "-5", "", "field", "\x00\xff", strconv.Itoa(g.Intn(12)), strings.Repeat("n", 20))
 }
 
-// fields is a list of fields for an argument that some makes.
+// hashFields is a list of fields, in the form that Command expects for lists.
 func (g Generator) hashFields(max int, withValues bool) string {
 	var list []string
 	for range 1 + g.Intn(max) {

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// elements are some for PFADD, now and then many.
+// hllElements are some elements for PFADD, sometimes many.
 func (g Generator) hllElements() string {
 	n := g.Intn(4)
 	if g.Intn(20) == 0 {
@@ -28,7 +28,7 @@ func (g Generator) hllElements() string {
 	return "\x02" + strings.Join(all, "\x01")
 }
 
-// hllText is the text of a HyperLogLog, right or damaged.
+// hllText is the text of a HyperLogLog, valid or damaged.
 func (g Generator) hllText() string {
 	head := "HYLL\x01\x00\x00\x00" + g.Pick("\x00\x00\x00\x00\x00\x00\x00\x80", "\x07\x00\x00\x00\x00\x00\x00\x00")
 	switch g.Intn(6) {
@@ -37,7 +37,7 @@ func (g Generator) hllText() string {
 	case 1:
 		return head + "\x40\x02\x84\x80\x88\x7f\xf8\x80\x80"
 	case 2:
-		// Runs that do not add up.
+		// The lengths of the runs do not add up.
 		return head + g.Pick("\x7f\xfe", "\x00", "\x7f\xff\x80", "\x80", "")
 	case 3:
 		return g.Pick("HYLL", "HYLL\x02", "hyll\x01", "HYLL\x00") + strings.Repeat("\x00", g.pick2(11, 12))
@@ -79,8 +79,8 @@ var HLLCommands = []func(Generator) []string{
 	func(g Generator) []string { return []string{"pexpiretime", g.Key()} },
 }
 
-// withoutEstimate overwrites the estimate in a HyperLogLog's header, which Redis
-// stores when it reads, in a reply of bulk strings.
+// withoutEstimate overwrites the estimate in a HyperLogLog's header, which Redis stores during
+// reads, in a reply of bulk strings.
 func withoutEstimate(raw []byte) []byte {
 	for at := 0; ; {
 		i := bytes.Index(raw[at:], []byte("HYLL"))

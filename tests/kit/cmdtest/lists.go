@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// element is a value that others may equal.
+// element is a value that other elements may equal.
 func (g Generator) element() string {
 	if g.Intn(6) == 0 {
 		return g.Value()
@@ -13,7 +13,7 @@ func (g Generator) element() string {
 	return g.Pick("a", "b", "c", "1", "1000", "-1234567", "")
 }
 
-// elements returns up to max of them as a list.
+// elements returns up to max elements as a list.
 func (g Generator) elements(max int) string {
 	all := make([]string, 1+g.Intn(max))
 	for i := range all {
@@ -25,8 +25,8 @@ func (g Generator) elements(max int) string {
 	return "\x02" + strings.Join(all, "\x01")
 }
 
-// listCount is a number for LREM and the RANK of LPOS. Redis 7.0 takes the
-// least integer, 7.2 does not.
+// listCount is a number for LREM and the RANK of LPOS. Redis 7.0 accepts the minimum integer, 7.2
+// does not.
 func (g Generator) listCount() string {
 	if n := g.Number(); n != "-9223372036854775808" && g.Intn(3) == 0 {
 		return n
@@ -34,7 +34,7 @@ func (g Generator) listCount() string {
 	return strconv.Itoa(g.Intn(7) - 3)
 }
 
-// Timeout is one that is soon over, or none.
+// Timeout is a very short timeout, or an invalid one.
 func (g Generator) Timeout() string {
 	return g.Pick("0.001", "1e-3", "0x1p-10", ".001", "-1", "-0.5", "x", "", "nan", "-inf", "1 ")
 }

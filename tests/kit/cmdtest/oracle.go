@@ -22,7 +22,7 @@ func (o *Oracle) Another() *Oracle { return &Oracle{o.Server.Another(), o.T} }
 
 func (o *Oracle) Do(line string) string { return Flat(o.Server.Exec(Words(line)...)) }
 
-// Listen is a connection that hears messages: it has subscribed to two channels.
+// Listen returns a connection that receives messages. The command subscribes to two channels.
 func (o *Oracle) Listen(subscribe string) *Oracle {
 	o.T.Helper()
 	l := o.Another()
@@ -31,7 +31,7 @@ func (o *Oracle) Listen(subscribe string) *Oracle {
 	return l
 }
 
-// Message is the next message: its kind, pattern, channel and text.
+// Message returns the next message: its kind, pattern, channel and text.
 func (o *Oracle) Message() []any {
 	o.T.Helper()
 	return ParseReply(o.T, o.Read()).([]any)

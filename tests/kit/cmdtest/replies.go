@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// ParseReply makes Go values of a RESP2 reply.
+// ParseReply converts a RESP2 reply to Go values.
 func ParseReply(t testing.TB, raw []byte) any {
 	t.Helper()
 	in := bufio.NewReader(bytes.NewReader(raw))
@@ -47,7 +47,7 @@ func ParseReply(t testing.TB, raw []byte) any {
 	return parse()
 }
 
-// Bulk takes a bulk string out of its reply.
+// Bulk extracts a bulk string from its reply.
 func Bulk(t *testing.T, raw []byte) []byte {
 	t.Helper()
 	i := bytes.Index(raw, []byte("\r\n"))
@@ -57,7 +57,7 @@ func Bulk(t *testing.T, raw []byte) []byte {
 	return raw[i+2 : len(raw)-2]
 }
 
-// ReadAll takes one reply off raw and returns the rest.
+// ReadAll removes one reply from raw and returns the rest.
 func ReadAll(t *testing.T, raw []byte) []byte {
 	in := bufio.NewReader(bytes.NewReader(raw))
 	if _, err := readReply(nil, in); err != nil {

@@ -1,9 +1,11 @@
-// Package cmdtest runs commands for tests: here, on a keyspace of the test's own (Runner), and in a
-// redis-server (Oracle), whose answers must be the same.
+// Package cmdtest runs commands for tests: on a keyspace of the test's own (Runner), and in a
+// redis-server (Oracle), whose replies must be the same.
 //
-// The tests of a room of commands stand beside the room, in an external test package, and take the
-// whole table from here: a room cannot import it. What several rooms draw at random, right commands
-// and wrong ones, is here, too (Generator and the lists of templates); Differ runs them on both sides.
+// Commands are split into packages below engine/commands. The tests of such a package are in an
+// external test package beside it, and get the whole table of commands from here, because the
+// package itself cannot import the table. The random commands that several of these packages test,
+// correct and incorrect ones, are here, too (Generator and the lists of templates). Differ runs
+// them on both sides.
 package cmdtest
 
 import (
@@ -30,18 +32,18 @@ type Runner struct {
 	// Settings may be changed by a test.
 	Settings command.Settings
 	Seed     uint64
-	// Observer hears of events.
+	// Observer receives the events.
 	Observer command.Observer
-	// Changes takes the names of changed keys; nil: nobody asks.
+	// Changes receives the names of changed keys. With nil they are not recorded.
 	Changes  *command.Changes
 	Programs command.Programs
-	// MemoryFull: there is no memory left.
+	// MemoryFull means that no memory is left.
 	MemoryFull bool
-	// Owns tells which hash slots the shard has; nil: all.
+	// Owns reports whether the shard has a hash slot. With nil it has all.
 	Owns func(hashSlot int) bool
-	// StepsMax bounds the steps of each command; 0: the settings do.
+	// StepsMax bounds the steps of each command. With 0 the settings bound them.
 	StepsMax int64
-	// Rest is called in the middle of long commands; may be nil.
+	// Rest is called in the middle of long commands. It may be nil.
 	Rest func()
 }
 
@@ -52,14 +54,14 @@ func NewRunner(t testing.TB) *Runner {
 	}
 }
 
-// FreeWalker serves scan-like commands where nothing else runs.
+// FreeWalker serves scan-like commands when no other command runs.
 type FreeWalker = command.HeldWalker
 
 // Exec runs a command and returns the bytes of its reply.
 func (r *Runner) Exec(args ...[]byte) []byte {
 	r.Out.Reset(r.Proto)
 	if command.EqualFold(args[0], "select") && len(args) == 2 {
-		// The connection's own command, of which tests need no more than this.
+		// SELECT belongs to the connection; tests need no more of it than this.
 		db, _ := command.ParseInt(args[1])
 		r.DB = int(db)
 		r.Out.OK()
@@ -110,7 +112,7 @@ func (r *Runner) run(spec *command.Spec, args [][]byte) {
 	spec.Run(&c, args)
 }
 
-// Digest is what DEBUG DIGEST answers where this keyspace is the only one.
+// Digest is the reply of DEBUG DIGEST if this keyspace is the only one.
 func (r *Runner) Digest() []byte {
 	var parts [][]byte
 	for i, word := range bytes.Split(r.Exec([]byte("lockstep.digest")), []byte("\r\n")) {
@@ -121,12 +123,12 @@ func (r *Runner) Digest() []byte {
 	return []byte("+" + keycmd.FoldDigests([][][]byte{parts}) + "\r\n")
 }
 
-// Do runs a command given as words, and returns its reply with CRLF as spaces.
+// Do runs a command given as words, and returns its reply with spaces in place of CRLF.
 func (r *Runner) Do(line string) string {
 	return Flat(r.Exec(Words(line)...))
 }
 
-// Words splits a line at spaces; the word "" is the empty argument.
+// Words splits a line at spaces. The word "" is the empty argument.
 func Words(line string) [][]byte {
 	var args [][]byte
 	for _, w := range strings.Fields(line) {

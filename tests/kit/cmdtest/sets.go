@@ -11,7 +11,7 @@ import (
 	"lockstep/engine/command"
 )
 
-// member draws from few, so that sets have members in common.
+// member chooses from a few values, so that sets have members in common.
 func (g Generator) member() string {
 	switch g.Intn(12) {
 	case 0:
@@ -33,7 +33,7 @@ func (g Generator) members(most int) string {
 	return strings.Join(all, "\x01")
 }
 
-// number makes a run of numbers, which may go beyond the limits of an intset.
+// run is a run of numbers, which may exceed the limits of an intset.
 func (g Generator) run() string {
 	var all []string
 	from := g.Intn(20)
@@ -97,8 +97,8 @@ var SetCommands = []func(Generator) []string{
 	func(Generator) []string { return []string{"debug-digest"} },
 }
 
-// bothSets is both for a command whose answer depends on the order of members,
-// on chance, or on what came with Redis 7.2. It reports false for others.
+// bothSets is Both for commands whose reply depends on the order of members, on chance, or on
+// changes in Redis 7.2. It returns false for other commands.
 func bothSets(r *Runner, o *Oracle, args [][]byte) (got, want []byte, ok bool) {
 	switch strings.ToLower(string(args[0])) {
 	case "sscan":
@@ -109,7 +109,7 @@ func bothSets(r *Runner, o *Oracle, args [][]byte) (got, want []byte, ok bool) {
 		got, want = bothPop(r, o, args)
 		return got, want, true
 	case "srandmember":
-		// Redis would go on for ever.
+		// With more, Redis would run for ever.
 		if n, ok := command.ParseInt(slices.Concat(args[1:], [][]byte{nil, nil})[1]); ok && n < -1000 && n > math.MinInt64 {
 			args = [][]byte{args[0], args[1], []byte("-1000")}
 		}
@@ -121,7 +121,7 @@ func bothSets(r *Runner, o *Oracle, args [][]byte) (got, want []byte, ok bool) {
 	return nil, nil, false
 }
 
-// splitReply cuts an array into its header and its elements.
+// splitReply splits an array into its header and its elements.
 func splitReply(raw []byte) (head []byte, elements [][]byte) {
 	if len(raw) == 0 || raw[0] != '*' && raw[0] != '~' {
 		return raw, nil
@@ -144,7 +144,7 @@ func SortedReply(raw []byte) []byte {
 	return append(slices.Clone(head), bytes.Join(elements, nil)...)
 }
 
-// wholeScan goes on with SSCAN to the end and returns all elements, sorted.
+// wholeScan repeats SSCAN to the end and returns all elements, sorted.
 func wholeScan(exec func(...[]byte) []byte, args [][]byte) []byte {
 	args = slices.Clone(args)
 	var all [][]byte
@@ -164,8 +164,8 @@ func wholeScan(exec func(...[]byte) []byte, args [][]byte) []byte {
 	return []byte("no end")
 }
 
-// bothPop runs SPOP here, and in Redis on a copy of the set. The members that
-// went here are then removed there, so that both go on with the same.
+// bothPop runs SPOP on the Runner, and in Redis on a copy of the set. Then it removes the members
+// that the Runner has removed in Redis, too, so that both sets stay equal.
 func bothPop(r *Runner, o *Oracle, args [][]byte) (got, want []byte) {
 	got = r.Exec(args...)
 	copied := []byte("copy for spop")
@@ -209,9 +209,8 @@ func bulksOf(raw []byte) [][]byte {
 	return texts
 }
 
-// randomReply is what two answers of SRANDMEMBER must have in common: the
-// header, that all are members, and that they are different ones if they have
-// to be.
+// randomReply returns the properties that two replies of SRANDMEMBER must have in common: the
+// header, that all elements are members, and that they are distinct if they have to be.
 func randomReply(r *Runner, args [][]byte, raw []byte) []byte {
 	picked := bulksOf(raw)
 	if len(picked) == 0 {
@@ -226,7 +225,7 @@ func randomReply(r *Runner, args [][]byte, raw []byte) []byte {
 	return fmt.Appendf(nil, "%s, different: %v", headOf(raw), different || len(args) > 2 && args[2][0] == '-')
 }
 
-// encodingClass takes listpack for hashtable: sets in listpacks came with 7.2.
+// encodingClass replaces listpack by hashtable, because sets in listpacks are new in 7.2.
 func encodingClass(raw []byte) []byte {
 	return bytes.Replace(raw, []byte("$8\r\nlistpack\r\n"), []byte("$9\r\nhashtable\r\n"), 1)
 }

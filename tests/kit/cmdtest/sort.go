@@ -5,17 +5,17 @@ import (
 	"strings"
 )
 
-// sortKey is a key of one hash slot, where patterns may lead.
+// sortKey is one of a few keys of one hash slot, to which patterns may lead.
 func (g Generator) sortKey() string { return g.Pick("{t}1", "{t}2", "{t}3") }
 
-// sortPattern leads to keys of that slot, or nowhere.
+// sortPattern leads to keys of that slot, or to none.
 func (g Generator) sortPattern() string {
 	return g.Pick("{t}w*", "{t}w*", "{t}w*->", "{t}*", "{t}w*x", "{t}w*->f", "#", "nosort", "", "{t}w", "##")
 }
 
-// sortNumber is a number or, seldom, something like it. Numbers beyond what a
-// double holds are elsewhere: redis-server remembers the last of them (errno) and
-// may refuse the next one too.
+// sortNumber is a number or, rarely, something similar. Numbers out of the range of a double are
+// tested elsewhere: redis-server remembers the error of the last one (errno) and may refuse the
+// next number too.
 func (g Generator) sortNumber() string {
 	if g.Intn(40) == 0 {
 		return g.Pick("", " 1", "1 ", "0x1f", "0x1p-3", "0X", "inf", "-Infinity", "nan", "0e-999", "-0", "+3", "+-3", "1_0", "\t\n-2.5", "a", "1\x002", ".", "5.", ".5e1",

@@ -5,7 +5,8 @@ import (
 	"strings"
 )
 
-// member is one of few, so that commands meet; one is too long for a small set.
+// ZMember is one of a few values, so that commands affect the same members. One is too long for a
+// small set.
 func (g Generator) ZMember() string {
 	if g.Intn(60) == 0 {
 		return strings.Repeat("l", 65)
@@ -54,7 +55,7 @@ func (g Generator) Limit() string {
 	return "limit\x01" + g.Pick("0", "1", "2", "-1", "100", g.Number()) + "\x01" + g.Pick("0", "1", "3", "-1", "-5", g.Number())
 }
 
-// keysAndCount is a right number of keys, or nearly one.
+// keysAndCount is a valid number of keys with the keys, or an almost valid one.
 func (g Generator) keysAndCount() string {
 	n := 1 + g.Intn(3)
 	parts := []string{strconv.Itoa(n)}
@@ -79,12 +80,12 @@ func (g Generator) combineOptions(store bool) string {
 	return g.Some(2, options...)
 }
 
-// wait is a timeout that is over at once, or a wrong one.
+// wait is a timeout that ends at once, or an invalid one.
 func (g Generator) wait() string { return g.Pick(Waits...) }
 
-// SortedSetCommands are the templates of the family. Without minusZero no score
-// is -0, and ZRANGESTORE is part of them: Redis 7.0 makes its result small at
-// first, and forgets the sign then, which 7.2 does not always do.
+// SortedSetCommands are the templates of the family. Without minusZero no score is -0, and the
+// templates include ZRANGESTORE: Redis 7.0 first makes its result small and loses the sign then,
+// which 7.2 does not always do.
 func SortedSetCommands(minusZero bool) []func(Generator) []string {
 	scores := Generator.Score
 	if minusZero {
@@ -149,7 +150,7 @@ func SortedSetCommands(minusZero bool) []func(Generator) []string {
 	return all
 }
 
-// SortedSetsTogether are those on several keys, and on keys as such.
+// SortedSetsTogether are commands on several keys, and on keys of any type.
 var SortedSetsTogether = []func(Generator) []string{
 	func(g Generator) []string {
 		return []string{"zmpop", "\x02" + g.keysAndCount(), g.Pick("min", "MAX", "max", "x"), "\x02" + g.Some(2, "count\x012", "COUNT\x01100", "count\x010", "count\x01x", "count")}

@@ -16,7 +16,7 @@ func (g Generator) group() string { return g.Pick("g", "g", "g", "h", "other") }
 
 func (g Generator) consumer() string { return g.Pick("alice", "bob", "carol", "12345678901234567890") }
 
-// streamID is one that XADD may have made, near or far.
+// streamID is an ID that XADD may have made, or one out of its range.
 func (g Generator) streamID() string {
 	switch g.Intn(20) {
 	case 0:
@@ -30,7 +30,7 @@ func (g Generator) streamID() string {
 	}
 }
 
-// newStreamID grows as fast as the generator draws.
+// newStreamID is an ID that grows with each call.
 func (g Generator) newStreamID(next *int) string {
 	switch g.Intn(12) {
 	case 0:
@@ -41,7 +41,7 @@ func (g Generator) newStreamID(next *int) string {
 	return fmt.Sprintf("%d-%s", *next, g.Pick("*", "*", "*", "*", "5", "1"))
 }
 
-// trim are options of XADD and XTRIM.
+// trim are the options of XADD and XTRIM that trim.
 func (g Generator) trim() string {
 	what := g.Pick("maxlen", "MINID")
 	count := fmt.Sprint(g.Intn(40))
@@ -70,7 +70,7 @@ func (g Generator) streamFields() string {
 	return text
 }
 
-// streamRead draws the arguments of XREAD or XREADGROUP.
+// streamRead makes random arguments of XREAD or XREADGROUP.
 func (g Generator) streamRead(command, group string, ids ...string) []string {
 	options := g.Some(3, "count\x01"+g.Pick("1", "2", "10", "0", "-1", "x"), "count\x013", "block\x01"+g.Pick("-1", "x", "1.5"), group, "foo")
 	if g.Intn(3) > 0 {
@@ -92,7 +92,7 @@ func (g Generator) claimOptions() string {
 		"retrycount\x01"+g.Pick("0", "7", "-1", "x", "9223372036854775807"), "force", "force", "JUSTID", "lastid\x01"+g.streamID(), "foo")
 }
 
-// StreamCommands draws commands on streams; the clocks differ, so no ID is *.
+// StreamCommands are random commands on streams. No ID is *, because the clocks differ.
 func StreamCommands() []func(Generator) []string {
 	all := append(entryCommands(), groupCommands()...)
 	return append(all, pendingCommands()...)
@@ -200,6 +200,6 @@ func pendingCommands() []func(Generator) []string {
 	}
 }
 
-// LongAgo is a time of delivery that nothing has been idle for: a small one comes up by
-// chance.
+// LongAgo is a delivery time, in Unix milliseconds. No entry of these tests has been idle for that
+// many milliseconds; a small number could be an idle time by chance.
 const LongAgo = "50000000"

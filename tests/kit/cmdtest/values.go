@@ -9,7 +9,7 @@ import (
 	"lockstep/engine/rdb"
 )
 
-// PayloadOf is a payload with a right footer.
+// PayloadOf is a payload with a correct footer.
 func PayloadOf(body string) []byte { return rdb.AppendFooter([]byte(body), 0) }
 
 // Restored dumps an entry and restores it.
@@ -27,7 +27,7 @@ func Restored(t *testing.T, e *engine.Entry, limits *command.Settings) *engine.E
 	return n
 }
 
-// FakeList stands for a list of one element, x.
+// FakeList takes the place of a list of one element, x.
 type FakeList struct{}
 
 func (FakeList) Clone() engine.Object { return FakeList{} }

@@ -1,6 +1,5 @@
-// Package golden compares a generated file with the text that it is generated from, for the
-// tests of the generators. With -update it writes the file; make docs does that for all of
-// them.
+// Package golden compares a generated file with the text from which it should be generated, for the
+// tests of the generators. With -update it writes the file; make docs does that for all of them.
 package golden
 
 import (
@@ -12,7 +11,7 @@ import (
 
 var update = flag.Bool("update", false, "write what is generated anew")
 
-// Check fails the test where a file is stale: it does not hold text.
+// Check fails the test if the file does not contain text.
 func Check(t testing.TB, path, text string) {
 	t.Helper()
 	if *update {

@@ -1,5 +1,5 @@
-// Package image makes the contents of a container image, and root folders of containers from
-// it, for tests that run pods as processes.
+// Package image makes the contents of a container image, and root folders of containers from it,
+// for tests that run pods as processes.
 package image
 
 import (
@@ -16,8 +16,8 @@ import (
 	"lockstep/tests/kit/proc"
 )
 
-// New makes a folder of what is in the image: the programs where the
-// Dockerfile puts them.
+// New makes a folder with the contents of the image. The programs are where the Dockerfile puts
+// them.
 func New(t testing.TB) string {
 	t.Helper()
 	image, err := os.MkdirTemp("", "lockstep-test-image-")
@@ -32,7 +32,7 @@ func New(t testing.TB) string {
 	return image
 }
 
-// CopyLinked makes a folder of the same files, not of copies of them.
+// CopyLinked makes a folder of hard links to the same files.
 func CopyLinked(from, to string) error {
 	return filepath.WalkDir(from, func(path string, d fs.DirEntry, err error) error {
 		if err != nil {
@@ -49,7 +49,7 @@ func CopyLinked(from, to string) error {
 	})
 }
 
-// place copies a file of this machine into a root, unless it is there.
+// place copies a file of this machine into a root, unless the root has it already.
 func place(t testing.TB, from, to string) {
 	t.Helper()
 	must(t, os.MkdirAll(filepath.Dir(to), 0o755))
@@ -69,8 +69,8 @@ func place(t testing.TB, from, to string) {
 // library matches a file in the output of ldd.
 var library = regexp.MustCompile(`(?m)(/\S+) \(0x`)
 
-// libraries are the files that a program is linked with as it runs: none in the
-// image, where it is static; here it may be built for this machine.
+// libraries are the libraries that a program is linked with at run time. In the image the programs
+// are static and have none; on this machine they may be built dynamically.
 func libraries(t testing.TB, program string) []string {
 	t.Helper()
 	f, err := elf.Open(program)

@@ -21,24 +21,24 @@ import (
 	"lockstep/tests/kit/proc"
 )
 
-// Lan is a bridge in a network namespace of its own, where no rule of the machine
-// drops a packet, with one leg in the machine's network: the test's.
+// Lan is a bridge in a network namespace of its own, where no rule of the machine drops a packet.
+// One leg is in the machine's network, for the test itself.
 type Lan struct {
 	t testing.TB
-	// id begins the names of all that is made.
+	// id begins the names of all network objects of the lan.
 	id string
 	// net is the first three bytes of all addresses.
 	net string
 
 	mu   sync.Mutex
-	last int // of the addresses
+	last int // the last byte of the newest address
 }
 
-// addressesMost is how many addresses a lan has; none is given twice.
+// addressesMost is how many addresses a lan has. Each is given out only once.
 const addressesMost = 250
 
-// New makes one, for as long as the test lasts. Without the right to do so
-// the test is skipped.
+// New makes a lan that lasts until the test ends. If the process lacks the rights, the test is
+// skipped.
 func New(t testing.TB) *Lan {
 	t.Helper()
 	proc.NeedProcesses(t)
@@ -61,14 +61,13 @@ func New(t testing.TB) *Lan {
 	return l
 }
 
-// lans counts those of this process.
+// lans counts the lans of this process.
 var lans atomic.Int32
 
-// ours matches the namespaces of a process.
+// ours matches the namespaces of this package, with the process id.
 var ours = regexp.MustCompile(`^ls(\d+)[a-z]`)
 
-// sweep removes the namespaces of tests that were killed; their processes have
-// died with them.
+// sweep removes the namespaces of tests that were killed. Their processes ended with them.
 func sweep(t testing.TB) {
 	t.Helper()
 	names, err := os.ReadDir("/run/netns")
@@ -87,8 +86,8 @@ func sweep(t testing.TB) {
 	}
 }
 
-// freeNet is the beginning of addresses that nothing on this machine has, of
-// those that are set aside for tests of networks (RFC 2544).
+// freeNet is the beginning of addresses that nothing on this machine uses, from the range that is
+// reserved for tests of networks (RFC 2544).
 func freeNet(t testing.TB) string {
 	t.Helper()
 	taken, err := net.InterfaceAddrs()
@@ -105,8 +104,8 @@ func freeNet(t testing.TB) string {
 	return ""
 }
 
-// remove takes away all that begins with the lan's id: what a scenario that
-// failed has left, too.
+// remove removes everything whose name begins with the lan's id, including leftovers of a scenario
+// that failed.
 func (l *Lan) remove() {
 	_ = exec.Command("ip", "link", "del", l.id+"h").Run()
 	names, err := filepath.Glob("/run/netns/" + l.id + "*")
@@ -138,16 +137,16 @@ func ip(args ...string) error {
 	return nil
 }
 
-// Leg is a place on the lan: a namespace with an address that nobody had before.
+// Leg is a host on the lan: a namespace with an address that was never used before.
 type Leg struct {
 	l *Lan
-	// port is its end at the bridge.
+	// port is the leg's end at the bridge.
 	port string
-	// Namespace is its name, Addr its address.
+	// Namespace is the name of the namespace, Addr the address.
 	Namespace, Addr string
 }
 
-// Join makes one.
+// Join adds a leg.
 func (l *Lan) Join() *Leg {
 	l.t.Helper()
 	g, err := l.TryJoin()
@@ -157,7 +156,7 @@ func (l *Lan) Join() *Leg {
 	return g
 }
 
-// TryJoin is Join for others than the test's own goroutine.
+// TryJoin is Join for goroutines other than the test's own.
 func (l *Lan) TryJoin() (*Leg, error) {
 	l.mu.Lock()
 	l.last++
@@ -182,15 +181,15 @@ func (l *Lan) TryJoin() (*Leg, error) {
 	return g, nil
 }
 
-// Leave removes it, and with it whatever came or went there.
+// Leave removes the leg, with all its connections.
 func (g *Leg) Leave() {
 	if out, err := exec.Command("ip", "netns", "del", g.Namespace).CombinedOutput(); err != nil {
 		g.l.t.Errorf("%s stays behind: %v: %s", g.Namespace, err, out)
 	}
 }
 
-// Deafen lets nothing that is sent from here reach the other any more, without a
-// word to the sender; what the other sends still comes.
+// Deafen drops all packets from this leg to the other, without an error for the sender. Packets in
+// the other direction still arrive.
 func (g *Leg) Deafen(other *Leg) {
 	g.l.t.Helper()
 	g.l.ip("-n", g.Namespace, "neigh", "replace", other.Addr, "lladdr", "02:00:00:00:00:01", "nud", "permanent", "dev", "eth0")
@@ -202,8 +201,8 @@ func (g *Leg) Heal(other *Leg) {
 	g.l.ip("-n", g.Namespace, "neigh", "del", other.Addr, "dev", "eth0")
 }
 
-// Narrow lets no more than so many megabits in a second leave this place, and no more
-// arrive here. Where the kernel cannot do that the test is skipped.
+// Narrow limits the bandwidth of this leg in each direction, in megabits per second. If the kernel
+// cannot do that, the test is skipped.
 func (g *Leg) Narrow(mbits int) {
 	g.l.t.Helper()
 	proc.Tool(g.l.t, "tc")

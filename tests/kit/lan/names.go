@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// names is a name server: what a name stands for is asked anew for each question.
+// names is a name server. It looks each name up again for every request.
 type names struct {
 	conn   net.PacketConn
 	lookup func(name string) []string
@@ -41,16 +41,16 @@ func (s *names) serve() {
 	}
 }
 
-// The parts of DNS that are spoken here (RFC 1035).
+// The parts of DNS that this server uses (RFC 1035).
 const (
 	dnsHeader   = 12
 	dnsTypeA    = 1
-	dnsNoSuch   = 3    // the code of an answer: there is no such name
-	dnsAnswered = 0x84 // an authoritative answer
+	dnsNoSuch   = 3    // the code of a reply: the name does not exist
+	dnsAnswered = 0x84 // an authoritative reply
 	dnsPointer  = 0xc00c
 )
 
-// answer answers one question; nil: it is none.
+// answer answers one request. It returns nil if the request is malformed.
 func (s *names) answer(q []byte) []byte {
 	if len(q) < dnsHeader || q[2]&0x80 != 0 || binary.BigEndian.Uint16(q[4:]) != 1 {
 		return nil
@@ -78,7 +78,7 @@ func (s *names) answer(q []byte) []byte {
 		return out
 	}
 	if binary.BigEndian.Uint16(q[at-4:]) != dnsTypeA {
-		return out // the name is there, and has nothing of this kind
+		return out // the name exists, but has no record of this type
 	}
 	for _, addr := range addrs {
 		out = binary.BigEndian.AppendUint16(out, dnsPointer)

@@ -8,8 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Start starts a program on the lan, in this place. Its root, user and the rest
-// are the command's.
+// Start starts a program on this leg. Its root, user and everything else come from the command.
 func (g *Leg) Start(cmd *exec.Cmd) error {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -28,7 +27,7 @@ func (g *Leg) Start(cmd *exec.Cmd) error {
 	}
 	started := cmd.Start()
 	if err := unix.Setns(home, unix.CLONE_NEWNET); err != nil {
-		// This thread must not run anything else; the test binary is lost.
+		// This thread must not run anything else, so the test binary cannot go on.
 		panic(fmt.Sprintf("no way back into the machine's network: %v", err))
 	}
 	return started

@@ -1,5 +1,5 @@
-// Package oracle runs a redis-server on a socket of its own, for tests that
-// compare what one package answers with what Redis does, byte for byte.
+// Package oracle runs a redis-server on a socket of its own, for tests that compare the replies of
+// a package with those of Redis, byte for byte.
 package oracle
 
 import (
@@ -29,15 +29,14 @@ const (
 	replyPatience = time.Minute
 )
 
-// Start starts a redis-server that keeps nothing on disk and is quick to notice
-// what has expired. Where none is installed the test is skipped, and says so.
+// Start starts a redis-server that keeps nothing on disk and removes expired keys quickly. If no
+// redis-server is installed, the test is skipped with a message.
 func Start(t testing.TB) *Server {
 	t.Helper()
 	return StartWith(t, "--save", "", "--appendonly", "no", "--enable-debug-command", "yes", "--hz", "500", "--rdbcompression", "no")
 }
 
-// StartWith is Start with other directives, beside those that say where it listens
-// and where its folder is.
+// StartWith is Start with other directives, in addition to those for its socket and its folder.
 func StartWith(t testing.TB, directives ...string) *Server {
 	t.Helper()
 	path, err := exec.LookPath("redis-server")
@@ -46,7 +45,7 @@ func StartWith(t testing.TB, directives ...string) *Server {
 	}
 	socket := filepath.Join(t.TempDir(), "redis.sock")
 	cmd := exec.Command(path, append([]string{"--port", "0", "--unixsocket", socket, "--dir", filepath.Dir(socket)}, directives...)...)
-	// A test binary that is killed takes it along.
+	// The server ends with the test binary, even if that is killed.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
@@ -78,7 +77,7 @@ func dial(t testing.TB, socket string) (*Server, error) {
 	return &Server{t: t, conn: conn, in: bufio.NewReaderSize(conn, 1<<20), socket: socket}, nil
 }
 
-// Another is a further connection.
+// Another opens another connection.
 func (s *Server) Another() *Server {
 	s.t.Helper()
 	other, err := dial(s.t, s.socket)

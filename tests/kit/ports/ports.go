@@ -1,4 +1,4 @@
-// Package ports finds ports for tests that run beside others.
+// Package ports finds ports for tests that run in parallel with others.
 package ports
 
 import (
@@ -11,9 +11,9 @@ import (
 	"testing"
 )
 
-// Client ports are drawn from a range below that of the peer ports, 10000 above
-// them, and both lie below the ports the kernel hands out by itself, so that no
-// outgoing connection takes one.
+// Client ports are chosen from a range below that of the peer ports, which are 10000 higher. Both
+// ranges lie below the ports that the kernel assigns by itself, so no outgoing connection takes one
+// of them.
 const (
 	first = 11000
 	// PeerDistance is how far above its client port a node's peer port is.
@@ -22,24 +22,23 @@ const (
 	draws        = 1000
 )
 
-// taken are the ports that this test binary was given, each held against other
-// test binaries by a socket of the kernel's abstract namespace: it leaves nothing
-// behind, and is gone when the binary is, however that ends.
+// taken are the ports that this test binary has been given. A socket in the kernel's abstract
+// namespace protects each from other test binaries. Such a socket leaves no file behind, and
+// disappears when the binary ends, however that happens.
 var (
 	takenMu sync.Mutex
 	taken   = map[int]net.Listener{}
 )
 
-// Free finds a port that is free, as is the one PeerDistance above it,
-// and that nobody else is given as long as this test binary runs: not the next
-// who asks here, and no test binary that runs beside it, be the port's server
-// not started yet or dead for the moment.
+// Free returns a port that is free, as is the port PeerDistance above it. No other caller gets the
+// port while this test binary runs, in this binary or in one that runs in parallel, even while the
+// server of the port is not started yet or is dead.
 func Free(t testing.TB) int {
 	t.Helper()
 	return Row(t, 1)
 }
 
-// Row finds the first of n ports in a row, each of which is one as Free finds.
+// Row returns the first of n consecutive ports, each of which is as Free returns them.
 func Row(t testing.TB, n int) int {
 	t.Helper()
 	takenMu.Lock()
@@ -55,7 +54,7 @@ func Row(t testing.TB, n int) int {
 	return 0
 }
 
-// takeRow takes ports in a row, or none of them.
+// takeRow takes consecutive ports, or none of them.
 func takeRow(port, n int) error {
 	row := map[int]net.Listener{}
 	for p := port; p < port+n; p++ {
@@ -72,7 +71,7 @@ func takeRow(port, n int) error {
 	return nil
 }
 
-// take returns what holds a port, or why nobody may have it.
+// take returns a socket that protects a port, or an error if the port cannot be had.
 func take(port int) (net.Listener, error) {
 	if taken[port] != nil {
 		return nil, fmt.Errorf("port %d was given", port)
@@ -88,7 +87,7 @@ func take(port int) (net.Listener, error) {
 	return hold, nil
 }
 
-// free returns why a port is not free, nil if it is.
+// free returns why a port is not free, or nil if it is.
 func free(port int) error {
 	l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port))
 	if err != nil {

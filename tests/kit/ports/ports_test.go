@@ -2,7 +2,7 @@ package ports
 
 import "testing"
 
-// Ports in a row are free, and nobody else's.
+// Consecutive ports are free, and are given out only once.
 func TestPortsInARowAreGivenOnce(t *testing.T) {
 	given := map[int]bool{}
 	for _, n := range []int{5, 1, 11, 1} {

@@ -9,19 +9,19 @@ import (
 )
 
 const (
-	// askPatience bounds a question whose answer is wanted: only a server that
-	// hangs takes so long.
+	// askPatience bounds a request whose reply the test needs. Only a server that hangs takes so
+	// long.
 	askPatience = 90 * time.Second
-	// lookPatience bounds a look at a server: one that is paused does not hold up
-	// the one who looks at all.
+	// lookPatience bounds a request that only observes a server, so that a paused server does not
+	// delay the observer.
 	lookPatience = 5 * time.Second
 )
 
-// Ask sends one command over a connection of its own and returns the text of
-// the reply; an error reply or a broken connection is an error.
+// Ask sends one command over a connection of its own and returns the text of the reply. An error
+// reply or a broken connection is an error.
 func Ask(addr string, args ...string) (string, error) { return ask(addr, askPatience, args...) }
 
-// MustAsk is Ask, and the end of the test where that fails.
+// MustAsk is Ask, but ends the test on an error.
 func MustAsk(t testing.TB, addr string, args ...string) string {
 	t.Helper()
 	text, err := Ask(addr, args...)
@@ -45,14 +45,14 @@ func ask(addr string, patience time.Duration, args ...string) (string, error) {
 	return v.Text()
 }
 
-// Ping reports whether the server answers PING with PONG, and soon.
+// Ping reports whether the server answers PING with PONG within lookPatience.
 func Ping(addr string) bool {
 	text, err := ask(addr, lookPatience, "PING")
 	return err == nil && text == "PONG"
 }
 
-// Info is the fields of a section of INFO, empty if the server does not
-// answer soon.
+// Info returns the fields of a section of INFO, or none if the server does not answer within
+// lookPatience.
 func Info(addr, section string) map[string]string {
 	fields := map[string]string{}
 	text, err := ask(addr, lookPatience, "INFO", section)

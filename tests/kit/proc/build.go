@@ -22,9 +22,8 @@ var (
 	builtCtl = sync.OnceValues(func() (string, error) { return build("clusterctl") })
 )
 
-// OtherLockstepd makes a lockstepd that was linked with other values of string
-// variables, as in "lockstep/engine/version.newest=2": a program of the past or of
-// the future.
+// OtherLockstepd builds a lockstepd that is linked with other values of string variables, for
+// example "lockstep/engine/version.newest=2", to get a program of the past or of the future.
 func OtherLockstepd(t testing.TB, values ...string) string {
 	t.Helper()
 	NeedProcesses(t)
@@ -35,7 +34,7 @@ func OtherLockstepd(t testing.TB, values ...string) string {
 	return path
 }
 
-// build makes one of this module's programs; values are for the linker.
+// build builds one of this module's programs. The values are for the linker.
 func build(program string, values ...string) (string, error) {
 	args := []string{"build", "-tags", "hashicorpmetrics"}
 	name := program
@@ -52,7 +51,7 @@ func build(program string, values ...string) (string, error) {
 		return "", err
 	}
 	defer unlock()
-	// The go command links anew only if what lies there is of another tree.
+	// The go command links again only if the existing file is from another source tree.
 	latest := filepath.Join(shared, name)
 	cmd := exec.Command("go", append(args, "-o", latest, "lockstep/cmd/"+program)...)
 	cmd.Dir = module
@@ -62,9 +61,9 @@ func build(program string, values ...string) (string, error) {
 	return keep(latest, program)
 }
 
-// lockShared is the folder of this module, which test binaries of another may use,
-// and a folder for its programs, the same for all test binaries: what one of them
-// has linked, the next need not. One at a time may use it.
+// lockShared returns the folder of this module, which test binaries of another module may use, and
+// a folder for its programs. That folder is the same for all test binaries, so a program is linked
+// only once. Only one process at a time may use it.
 func lockShared() (module, dir string, unlock func(), err error) {
 	out, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "lockstep").Output()
 	if err != nil {
@@ -86,8 +85,8 @@ func lockShared() (module, dir string, unlock func(), err error) {
 	return module, dir, func() { _ = f.Close() }, nil
 }
 
-// keep gives this test binary a program of its own, by another name of the same
-// file: what others build from a tree that has changed goes to a new file.
+// keep gives this test binary its own hard link to a program. If another binary builds from a
+// changed tree, the go command writes a new file.
 func keep(latest, program string) (string, error) {
 	dir, err := os.MkdirTemp("", "lockstep-test-bin-")
 	if err != nil {
@@ -100,7 +99,7 @@ func keep(latest, program string) (string, error) {
 	return path, os.Link(latest, path)
 }
 
-// binaryDirs are the folders of what was built here.
+// binaryDirs are the folders with the programs of this binary.
 var (
 	binariesMu sync.Mutex
 	binaryDirs []string

@@ -8,19 +8,21 @@ import (
 	"time"
 )
 
-// clockFile is the name of the file by which a test says how a node's wall clock goes wrong (node/wall.go).
+// clockFile is the name of the file in which a test says how a node's wall clock is wrong
+// (node/wall.go).
 const clockFile = "clock-of-the-test"
 
-// clockValue links a program whose nodes look for the file.
+// clockValue links a program whose nodes read the file.
 const clockValue = "lockstep/node.clockFile=" + clockFile
 
-// ClockedLockstepd is a lockstepd whose wall clock SetClock sets; values are for the linker, too.
+// ClockedLockstepd is a lockstepd whose wall clock SetClock can set. The values are for the linker.
 func ClockedLockstepd(t testing.TB, values ...string) string {
 	t.Helper()
 	return OtherLockstepd(t, append([]string{clockValue}, values...)...)
 }
 
-// SetClock sets the wall clock of a node: it is so much ahead now, and runs too fast by so many parts of a million.
+// SetClock sets the wall clock of a node ahead by a time from now on, and makes it run too fast by
+// ppm parts per million.
 func (n *Node) SetClock(ahead time.Duration, ppm int64) error {
 	text := fmt.Sprintln(ahead.Microseconds(), time.Now().UnixMicro(), ppm)
 	path := filepath.Join(n.DataDir(), clockFile)
@@ -30,7 +32,7 @@ func (n *Node) SetClock(ahead time.Duration, ppm int64) error {
 	return os.Rename(path+".new", path)
 }
 
-// RightClock puts the wall clock of a node right.
+// RightClock corrects the wall clock of a node.
 func (n *Node) RightClock() error {
 	err := os.Remove(filepath.Join(n.DataDir(), clockFile))
 	if os.IsNotExist(err) {

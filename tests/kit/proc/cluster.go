@@ -12,13 +12,12 @@ import (
 	"lockstep/tests/kit/ports"
 )
 
-// ElectionPatience is how long a cluster with a quorum may be without a leader
-// on the slowest machine; what is promised on an ordinary one, tests measure.
+// ElectionPatience is how long a cluster with a quorum may be without a leader on the slowest
+// machine. Other tests measure the time that is promised for an ordinary machine.
 const ElectionPatience = 2 * time.Minute
 
-// OneLeader are flags for a cluster whose first leader is to stay: no pause of a busy
-// machine is long enough for an election. Where a leader is killed they make it a long
-// one.
+// OneLeader are flags for a cluster that should keep its first leader: no pause of a busy machine
+// is long enough for an election. If a test kills the leader, these flags make the election long.
 var OneLeader = []string{"--raft-heartbeat-ms", "10000", "--raft-election-ms", "10000"}
 
 // Node is a lockstepd.
@@ -28,18 +27,17 @@ type Node struct {
 	Index int
 }
 
-// Role is what the node says it is in its first shard: leader, follower,
-// candidate or learner; "none" if it has no replica, "" if it does not answer.
+// Role is the node's role in its first shard: leader, follower, candidate or learner. It is "none"
+// if the node has no replica, "" if it does not answer.
 func (n *Node) Role() string { return Info(n.Addr(), "raft")["raft_role"] }
 
-// DataDir is the node's data folder; it makes it itself.
+// DataDir is the node's data folder, which the node creates itself.
 func (n *Node) DataDir() string { return filepath.Join(n.Dir, "data") }
 
-// PeerAddr is where the other nodes connect.
+// PeerAddr is the address to which the other nodes connect.
 func (n *Node) PeerAddr() string { return fmt.Sprintf("127.0.0.1:%d", n.Port+ports.PeerDistance) }
 
-// WaitReady waits until the node answers and knows its place: it leads or
-// follows.
+// WaitReady waits until the node answers and leads or follows.
 func (n *Node) WaitReady() {
 	n.t.Helper()
 	Wait(n.t, startPatience, n.Name+" answers PING and leads or follows", func() bool {
@@ -50,26 +48,26 @@ func (n *Node) WaitReady() {
 		if Ping(n.Addr()) {
 			role = n.Role()
 		}
-		// A replica may be on its way to a node that has none.
+		// A node without a replica may still be given one.
 		return role == "leader" || role == "follower" || role == "none" && n.placed()
 	})
 }
 
-// placed reports whether all replicas are where they should be, and not all
-// everywhere.
+// placed reports whether all replicas are where they should be, in a cluster that does not keep all
+// replicas on every node.
 func (n *Node) placed() bool {
 	report, err := ask(n.Addr(), lookPatience, "LOCKSTEP", "PLACEMENT")
 	return err == nil && strings.Contains(report, `"balanced":true`) && !strings.Contains(report, `"replicas":0,"nodes"`)
 }
 
-// Options say what a cluster is made of. The zero value is the default of the
-// server, or of the environment (see the package comment).
+// Options describe a cluster. The zero value has the defaults of the server, or those of the
+// environment (see the package comment).
 type Options struct {
 	Shards   int
 	LogStore string
 	// Args are added to the command line of every node.
 	Args []string
-	// Before is called with each node before it is started for the first time.
+	// Before is called with each node before its first start.
 	Before func(*Node)
 }
 
@@ -92,20 +90,19 @@ func (o Options) args() []string {
 	return append(append(args, "--enable-debug-command", "yes"), o.Args...)
 }
 
-// Cluster is a number of nodes that belong together.
+// Cluster is a number of nodes of one cluster.
 type Cluster struct {
 	Nodes []*Node
 	t     testing.TB
 }
 
-// NewNode starts a lockstepd by itself.
+// NewNode starts a single lockstepd.
 func NewNode(t testing.TB, o Options) *Node {
 	t.Helper()
 	return NewCluster(t, 1, o).Nodes[0]
 }
 
-// NewLone starts a lockstepd that is told its port and its folder and nothing
-// else.
+// NewLone starts a lockstepd with only two flags, its port and its folder.
 func NewLone(t testing.TB) *Node {
 	t.Helper()
 	node := newNode(t, "lone", 0)
@@ -114,8 +111,8 @@ func NewLone(t testing.TB) *Node {
 	return node
 }
 
-// NewUnstarted is a node that is told its ports, its name, its folder and these
-// flags, and is not started.
+// NewUnstarted makes a node with its ports, its name, its folder and these flags, and does not
+// start it.
 func NewUnstarted(t testing.TB, name string, flags ...string) *Node {
 	t.Helper()
 	node := newNode(t, name, 0)
@@ -124,7 +121,7 @@ func NewUnstarted(t testing.TB, name string, flags ...string) *Node {
 	return node
 }
 
-// newNode is a node that is not started yet.
+// newNode makes a node that is not started yet.
 func newNode(t testing.TB, name string, index int) *Node {
 	t.Helper()
 	binary := Lockstepd(t)
@@ -133,9 +130,9 @@ func newNode(t testing.TB, name string, index int) *Node {
 	return node
 }
 
-// NewCluster starts n nodes: the first bootstraps the cluster, the others join
-// it. All lead or follow when it returns, and each shard has as many voters as it
-// is to have, so that one may be killed.
+// NewCluster starts n nodes: the first bootstraps the cluster, and the others join it. When it
+// returns, each node leads or follows, and each shard has all its voters, so that one node may be
+// killed.
 func NewCluster(t testing.TB, n int, o Options) *Cluster {
 	t.Helper()
 	c := &Cluster{t: t}
@@ -151,8 +148,7 @@ func NewCluster(t testing.TB, n int, o Options) *Cluster {
 	return c
 }
 
-// Join starts one more node, which asks the first to be taken in, and does not
-// wait for it.
+// Join starts another node, which asks the first node to join. It does not wait for the node.
 func (c *Cluster) Join(o Options) *Node {
 	c.t.Helper()
 	i := len(c.Nodes)
@@ -172,8 +168,8 @@ func (c *Cluster) Join(o Options) *Node {
 	return node
 }
 
-// NewFounders makes n nodes, none of them started, which found a cluster by rule:
-// each is told to expect n and asks all.
+// NewFounders makes n nodes that found a cluster together with bootstrap-expect, and starts none:
+// each node expects n nodes, and has the addresses of all.
 func NewFounders(t testing.TB, n int, o Options) *Cluster {
 	t.Helper()
 	c := &Cluster{t: t}
@@ -191,8 +187,8 @@ func NewFounders(t testing.TB, n int, o Options) *Cluster {
 	return c
 }
 
-// Leader is the running node that says it leads shard 0, nil if there is none
-// or more than one says so, as may be for a moment.
+// Leader is the running node that says that it leads shard 0. It is nil if there is none, or if
+// several say so, which may happen for a moment.
 func (c *Cluster) Leader() *Node {
 	var leader *Node
 	for _, n := range c.Nodes {
@@ -218,7 +214,7 @@ func (c *Cluster) WaitLeader() *Node {
 	return leader
 }
 
-// Followers are the running nodes that follow.
+// Followers are the running nodes that are followers.
 func (c *Cluster) Followers() []*Node {
 	var all []*Node
 	for _, n := range c.Nodes {
@@ -229,7 +225,7 @@ func (c *Cluster) Followers() []*Node {
 	return all
 }
 
-// Follower waits for a node that follows while another leads.
+// Follower waits for a node that is a follower.
 func (c *Cluster) Follower() *Node {
 	c.t.Helper()
 	var all []*Node
@@ -240,7 +236,7 @@ func (c *Cluster) Follower() *Node {
 	return all[0]
 }
 
-// Restart kills all nodes at once, and starts them again with what they were told last.
+// Restart kills all nodes at once, and starts them again with the same flags.
 func (c *Cluster) Restart() {
 	for _, n := range c.Nodes {
 		n.Kill9()

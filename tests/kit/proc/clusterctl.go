@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// Ctl runs clusterctl against the node at addr and returns what it said, on both
-// of its outputs, and its exit code.
+// Ctl runs clusterctl against the node at addr and returns its standard output and standard error,
+// together, and its exit code.
 func Ctl(t testing.TB, addr string, args ...string) (said string, code int) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), Clusterctl(t), append([]string{"-a", addr}, args...)...)

@@ -11,10 +11,10 @@ import (
 	"lockstep/engine/hashslot"
 )
 
-// placedPatience is how long replicas may take to be where they should.
+// placedPatience is how long the cluster may take to place replicas where they should be.
 const placedPatience = 3 * time.Minute
 
-// Placement is a node's report on where replicas are; nil if it gives none.
+// Placement is a node's report on where replicas are, or nil if it gives none.
 func Placement(n *Node) *placement.Report {
 	text, err := ask(n.Addr(), lookPatience, "LOCKSTEP", "PLACEMENT")
 	r := &placement.Report{}
@@ -24,10 +24,10 @@ func Placement(n *Node) *placement.Report {
 	return r
 }
 
-// replicasUsual is how many replicas a shard has where nobody says otherwise.
+// replicasUsual is the default number of replicas of a shard.
 const replicasUsual = 3
 
-// waitVoters waits until every shard has at least so many voting replicas.
+// waitVoters waits until every shard has at least this many voting replicas.
 func (c *Cluster) waitVoters(least int) {
 	c.t.Helper()
 	Wait(c.t, placedPatience, fmt.Sprintf("every shard has %d voters", least), func() bool {
@@ -50,8 +50,8 @@ func (c *Cluster) waitVoters(least int) {
 	})
 }
 
-// WaitPlaced waits until every shard has so many voting replicas and no others,
-// and nothing is on its way.
+// WaitPlaced waits until every shard has exactly this many replicas, all of them vote, and none is
+// moving.
 func (c *Cluster) WaitPlaced(asked *Node, replicas int) {
 	c.t.Helper()
 	Wait(c.t, placedPatience, fmt.Sprintf("every shard has %d replicas", replicas), func() bool {
@@ -68,16 +68,15 @@ func (c *Cluster) WaitPlaced(asked *Node, replicas int) {
 	})
 }
 
-// Where is where the replicas of a key's shard are.
+// Where says which nodes have replicas of a key's shard.
 type Where struct {
 	Shard int
-	// Leader leads it; Near have a replica, Far have none.
+	// Leader leads the shard. Near have a replica, Far have none.
 	Leader    *Node
 	Near, Far []*Node
 }
 
-// Where tells where a key's shard is, as a node knows it, as soon as it knows a
-// leader that runs.
+// Where waits until a node knows a running leader of a key's shard, and returns where the shard is.
 func (c *Cluster) Where(t testing.TB, asked *Node, key string) Where {
 	t.Helper()
 	var w Where

@@ -19,11 +19,11 @@ import (
 	"lockstep/tests/kit/ports"
 )
 
-// StopPatience is how long a process that was told to stop may take.
+// StopPatience is how long a process may take to stop after SIGTERM.
 const StopPatience = time.Minute
 
-// Process is one server process. It may be started, ended and started again;
-// its folder stays. Its methods may be called by several goroutines.
+// Process is one server process. It may be started, ended and started again; its folder stays. Its
+// methods may be called by several goroutines.
 type Process struct {
 	Name string
 	Port int
@@ -37,7 +37,7 @@ type Process struct {
 	cmd    *exec.Cmd     // nil while it does not run
 	exited chan struct{} // closed when cmd has ended
 	state  *os.ProcessState
-	// told is set once the process was told to end.
+	// told is set once a signal has told the process to end.
 	told bool
 }
 
@@ -47,8 +47,8 @@ func FreePort(t testing.TB) int {
 	return ports.Free(t)
 }
 
-// newProcess makes a folder for the process and sees to it that both are gone
-// after the test.
+// newProcess makes a folder for the process, and arranges that the test removes the process and the
+// folder when it ends.
 func newProcess(t testing.TB, name string, port int) *Process {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "lockstep-test-"+name+"-")
@@ -69,23 +69,23 @@ func (p *Process) cleanUp() {
 	p.t.Logf("%s (port %d) is kept in %s; its log ends:\n%s", p.Name, p.Port, p.Dir, p.LogTail(2000))
 }
 
-// Become lets the next start run another program.
+// Become makes the next start run another program.
 func (p *Process) Become(binary string) { p.argv[0] = binary }
 
-// Flags adds to the command line of all starts from now on.
+// Flags adds flags to the command line of all later starts.
 func (p *Process) Flags(flags ...string) { p.argv = append(p.argv, flags...) }
 
-// Limit lets the next starts run under a limit, in the words of prlimit(1).
+// Limit makes the next starts run under a limit, in the syntax of prlimit(1).
 func (p *Process) Limit(words ...string) {
 	p.argv = slices.Concat([]string{Tool(p.t, "prlimit")}, words, []string{"--"}, p.argv)
 }
 
-// Addr is where clients connect.
+// Addr is the address for clients.
 func (p *Process) Addr() string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(p.Port)) }
 
 func (p *Process) logPath() string { return filepath.Join(p.Dir, "log") }
 
-// LogTail is the end of what the process wrote, from a line's beginning.
+// LogTail is the end of the process's output, from the beginning of a line.
 func (p *Process) LogTail(bytes int64) string {
 	f, err := os.Open(p.logPath())
 	if err != nil {
@@ -101,14 +101,14 @@ func (p *Process) LogTail(bytes int64) string {
 	return string(text)
 }
 
-// Log is all that the process wrote.
+// Log is the process's output.
 func (p *Process) Log() string {
 	text, _ := os.ReadFile(p.logPath())
 	return string(text)
 }
 
-// Start starts the process, with more flags for this run if some are given; of
-// a flag that is there twice the last counts. It must not be running.
+// Start starts the process. Extra flags are for this run only; if a flag occurs twice, the last one
+// counts. The process must not be running.
 func (p *Process) Start(flags ...string) {
 	p.t.Helper()
 	if err := p.start(flags); err != nil {
@@ -148,15 +148,14 @@ func (p *Process) start(flags []string) error {
 	return nil
 }
 
-// StartMortal starts a program that ends with the test binary, however that ends: one
-// that is left over holds ports, and the processor.
+// StartMortal starts a program that ends with the test binary, however that ends. A program that
+// stayed would occupy ports and processor time.
 func StartMortal(cmd *exec.Cmd) error {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 	return cmd.Start()
 }
 
-// environment is this process's without the variables that would configure a
-// lockstepd.
+// environment is this process's environment without the variables that would configure a lockstepd.
 func environment() []string {
 	var env []string
 	for _, v := range os.Environ() {
@@ -167,14 +166,14 @@ func environment() []string {
 	return env
 }
 
-// Running reports whether the process lives, be it stopped by SIGSTOP.
+// Running reports whether the process exists, even if it is stopped by SIGSTOP.
 func (p *Process) Running() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.cmd != nil
 }
 
-// Pid is the process's number, 0 while it does not run.
+// Pid is the process id, 0 while the process does not run.
 func (p *Process) Pid() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -184,8 +183,8 @@ func (p *Process) Pid() int {
 	return p.cmd.Process.Pid
 }
 
-// signal sends a signal if the process runs, and returns what is closed when
-// it has ended.
+// signal sends a signal if the process runs, and returns a channel that is closed when the process
+// has ended.
 func (p *Process) signal(s syscall.Signal) <-chan struct{} {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -199,18 +198,17 @@ func (p *Process) signal(s syscall.Signal) <-chan struct{} {
 	return p.exited
 }
 
-// Kill9 ends the process with no chance to clean up, and waits until it is
-// gone.
+// Kill9 ends the process without a chance to clean up, and waits for its end.
 func (p *Process) Kill9() { <-p.signal(syscall.SIGKILL) }
 
-// Pause stops the process where it stands (SIGSTOP).
+// Pause stops the process at once (SIGSTOP).
 func (p *Process) Pause() { p.signal(syscall.SIGSTOP) }
 
-// Continue lets a paused process go on (SIGCONT).
+// Continue resumes a paused process (SIGCONT).
 func (p *Process) Continue() { p.signal(syscall.SIGCONT) }
 
-// Stop asks the process to end (SIGTERM) and returns its exit status. One that
-// does not obey fails the test.
+// Stop asks the process to end (SIGTERM) and returns its exit status. The test fails if the process
+// does not end.
 func (p *Process) Stop() int {
 	p.t.Helper()
 	select {
@@ -223,8 +221,8 @@ func (p *Process) Stop() int {
 	return code
 }
 
-// Ended reports whether the process was started and has ended, and its exit
-// status; a signal counts as -1.
+// Ended reports whether the process was started and has ended, with its exit status, which is -1
+// after a signal.
 func (p *Process) Ended() (code int, ended bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -234,13 +232,14 @@ func (p *Process) Ended() (code int, ended bool) {
 	return p.state.ExitCode(), true
 }
 
-// CPU is the processor time that the process has used; 0 while it does not run.
+// CPU is the processor time that the process has used, 0 while it does not run.
 func (p *Process) CPU() time.Duration {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", p.Pid()))
 	if err != nil {
 		return 0
 	}
-	// The name in parentheses may hold spaces; user and system time are the 12th and 13th behind it.
+	// The name in parentheses may contain spaces. User and system time are the 12th and 13th fields
+	// after it.
 	fields := strings.Fields(string(text[bytes.LastIndexByte(text, ')')+1:]))
 	const userAt, systemAt, tick = 11, 12, time.Second / 100
 	if len(fields) <= systemAt {
@@ -251,7 +250,7 @@ func (p *Process) CPU() time.Duration {
 	return time.Duration(user+system) * tick
 }
 
-// RSS is the memory the process occupies, in bytes; 0 while it does not run.
+// RSS is the resident memory of the process in bytes, 0 while it does not run.
 func (p *Process) RSS() int64 {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/statm", p.Pid()))
 	if err != nil {

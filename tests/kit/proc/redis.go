@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// startPatience is how long a server may take until it answers; a machine with
-// every core busy is slow.
+// startPatience is how long a server may take until it answers. It is long because all cores of the
+// machine may be busy.
 const startPatience = 2 * time.Minute
 
 // RedisServer starts a redis-server that keeps nothing on disk; directives are
@@ -30,7 +30,7 @@ func RedisServer(t testing.TB, directives ...string) *Process {
 	return p
 }
 
-// Tool is the path of a program of the system; without it the test is skipped.
+// Tool is the path of a program of the system. Without the program the test is skipped.
 func Tool(t testing.TB, name string) string {
 	t.Helper()
 	NeedProcesses(t)

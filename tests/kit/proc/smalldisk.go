@@ -10,14 +10,14 @@ import (
 	"testing"
 )
 
-// SmallDisk is a small disk of its own under a node's data folder, which can be filled.
+// SmallDisk is a small disk under a node's data folder that a test can fill.
 type SmallDisk struct {
 	t    testing.TB
 	path string
 }
 
-// MountSmall mounts a disk of so many bytes where the node will put its data, until
-// the test ends; nil: there is no right to do so.
+// MountSmall mounts a disk of this size at the node's data folder, until the test ends. It returns
+// nil if the process lacks the rights.
 func MountSmall(t testing.TB, n *Node, sizeBytes int64) *SmallDisk {
 	t.Helper()
 	d := &SmallDisk{t, n.DataDir()}
@@ -51,20 +51,20 @@ func (d *SmallDisk) freeBytes() int64 {
 
 func (d *SmallDisk) ballast() string { return filepath.Join(d.path, "ballast") }
 
-// Fill puts a file on the disk that leaves so many bytes free.
+// Fill writes a file that leaves only leaveBytes of the disk free.
 func (d *SmallDisk) Fill(leaveBytes int64) {
 	d.t.Helper()
 	size := d.freeBytes() - leaveBytes
 	if size <= 0 {
 		return
 	}
-	// The node may be faster.
+	// The node may write at the same time, so the disk may already be full.
 	if err := os.WriteFile(d.ballast(), make([]byte, size), 0o600); err != nil && !errors.Is(err, syscall.ENOSPC) {
 		d.t.Fatal(err)
 	}
 }
 
-// Empty removes the file again.
+// Empty removes the file.
 func (d *SmallDisk) Empty() {
 	d.t.Helper()
 	if err := os.Remove(d.ballast()); err != nil && !errors.Is(err, fs.ErrNotExist) {

@@ -23,9 +23,9 @@ func Digest(addr string) (string, error) {
 	return replies[1].Text()
 }
 
-// SameState waits until the replicas of all running nodes hold the same, and returns
-// their digest; an error says what they hold where they never do. A replica that has
-// executed another history never gets there.
+// SameState waits until the replicas of all running nodes have the same data, and returns their
+// digest. If they never have, the error says what each has. A replica that has executed another
+// history never gets there.
 func (c *Cluster) SameState() (digest string, err error) {
 	held := map[string]string{}
 	same := Poll(ElectionPatience, func() bool {

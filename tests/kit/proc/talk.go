@@ -7,7 +7,7 @@ import (
 	"lockstep/tests/kit/respconn"
 )
 
-// Dial connects to a node for as long as the test lasts.
+// Dial connects to a node until the test ends.
 func Dial(t testing.TB, addr string) *respconn.Conn {
 	t.Helper()
 	c, err := respconn.Dial(addr)

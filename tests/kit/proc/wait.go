@@ -11,16 +11,14 @@ import (
 )
 
 const (
-	// pollEvery is the least time from one question to the next.
+	// pollEvery is the minimum time between two checks.
 	pollEvery = 20 * time.Millisecond
-	// pollPauseMax bounds the pause behind a question that took long. To ask costs the
-	// processor time that what is waited for wants, so a pause is as long as the
-	// question before it took.
+	// pollPauseMax bounds the pause after a slow check. A check takes processor time from the
+	// processes under test, so the pause is as long as the check before it took.
 	pollPauseMax = 250 * time.Millisecond
 )
 
-// Poll asks the condition until it holds, and reports whether it did so before
-// the patience ran out.
+// Poll checks the condition until it holds, and reports whether it did before the patience ran out.
 func Poll(patience time.Duration, condition func() bool) bool {
 	deadline := time.Now().Add(patience)
 	for {
@@ -36,8 +34,7 @@ func Poll(patience time.Duration, condition func() bool) bool {
 	}
 }
 
-// Wait is Poll, and the end of the test if the condition never holds. what
-// says what was waited for.
+// Wait is Poll, but ends the test if the condition never holds. what describes the condition.
 func Wait(t testing.TB, patience time.Duration, what string, condition func() bool) {
 	t.Helper()
 	if !Poll(patience, condition) {
@@ -45,8 +42,8 @@ func Wait(t testing.TB, patience time.Duration, what string, condition func() bo
 	}
 }
 
-// Skip skips the test so that nobody overlooks it: it is said in the file that
-// LOCKSTEP_SKIPPED names, too, for go test is silent about a package that passes.
+// Skip skips the test and adds a line to the file that LOCKSTEP_SKIPPED names, because go test
+// prints nothing about a package that passes.
 func Skip(t testing.TB, why string) {
 	t.Helper()
 	said := fmt.Sprintf("SKIPPED: %s: %s", t.Name(), why)
@@ -58,7 +55,7 @@ func Skip(t testing.TB, why string) {
 	t.Skip(said)
 }
 
-// appendLine adds one line to a file, whole: others add theirs.
+// appendLine appends one line to a file in a single write, because other processes append too.
 func appendLine(path, line string) error {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
@@ -68,7 +65,7 @@ func appendLine(path, line string) error {
 	return errors.Join(err, f.Close())
 }
 
-// NeedProcesses skips a test under -short: it starts processes.
+// NeedProcesses skips a test that starts processes if the tests run with -short.
 func NeedProcesses(t testing.TB) {
 	t.Helper()
 	if testing.Short() {
@@ -76,11 +73,11 @@ func NeedProcesses(t testing.TB) {
 	}
 }
 
-// Long reports whether tests are to take minutes, for more than CI has time for.
+// Long reports whether tests may take minutes, which is too long for CI.
 func Long() bool { return os.Getenv("LOCKSTEP_LONG") != "" }
 
-// Seed is that of a test that draws by chance: LOCKSTEP_SEED, to do again what was
-// done, or else the usual one. It is printed.
+// Seed is the seed of a random test: LOCKSTEP_SEED, to repeat a run, or else the usual one. It is
+// printed.
 func Seed(t testing.TB, usual uint64) uint64 {
 	t.Helper()
 	seed := usual

@@ -16,8 +16,8 @@ func Split(addr string) (host, port string) {
 	return host, port
 }
 
-// Conversation is what a server says to bytes on a fresh connection: its
-// replies up to where it closes the connection. It is asked to at the end.
+// Conversation sends bytes over a new connection and returns the server's replies. It appends RESET
+// and QUIT, so that the server closes the connection.
 func Conversation(t *testing.T, addr string, raw string) string {
 	t.Helper()
 	c := Dial(t, addr)
@@ -58,7 +58,7 @@ func Commands(t *testing.T, script string) string {
 	return string(raw)
 }
 
-// masks are what must differ: ids, addresses, times.
+// masks replace what may differ: ids, addresses, times.
 var masks = []struct {
 	pattern *regexp.Regexp
 	with    string
@@ -73,7 +73,7 @@ func Mask(s string) string {
 	return s
 }
 
-// Compare demands that two servers say the same.
+// Compare fails the test if two servers answer differently.
 func Compare(t *testing.T, ours, redis, name, raw string) {
 	t.Helper()
 	want := Mask(Conversation(t, redis, raw))
@@ -83,11 +83,10 @@ func Compare(t *testing.T, ours, redis, name, raw string) {
 	}
 }
 
-// Difference shows the lines that are in one text alone.
+// Difference shows the lines that are in only one of the texts.
 func Difference(want, got string) string {
 	a, b := strings.Split(want, "\n"), strings.Split(got, "\n")
-	// common[i][j] is the length of the longest row of lines that a[i:] and b[j:]
-	// have in common.
+	// common[i][j] is the length of the longest common subsequence of lines of a[i:] and b[j:].
 	common := make([][]int, len(a)+1)
 	for i := range common {
 		common[i] = make([]int, len(b)+1)
@@ -117,7 +116,7 @@ func Difference(want, got string) string {
 	return out.String()
 }
 
-// InBoth runs a script as it is, and in RESP3.
+// InBoth runs a script unchanged, and again in RESP3.
 func InBoth(t *testing.T, ours, redis, name, script string) {
 	t.Helper()
 	Compare(t, ours, redis, name, Commands(t, script))

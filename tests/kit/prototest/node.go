@@ -1,5 +1,6 @@
-// Package prototest is the kit of the tests of package proto: a node whose clients are served by the real server, on
-// state machines whose log is in memory alone (Node), and a comparison with redis-server (Compare).
+// Package prototest is for the tests of package proto: it has a node whose clients are served by
+// the real server, on state machines with a log in memory (Node), and a comparison with
+// redis-server (Compare).
 package prototest
 
 import (
@@ -33,26 +34,26 @@ import (
 
 const testGroup = 7
 
-// Clients that read nothing are given up for that after a while: on a busy machine
-// before what a test waits for has come.
+// The server gives up clients that do not read. On a busy machine that could happen before the
+// event that a test waits for, so these tests turn it off.
 func init() { resp.DefaultLimits.StallTimeout = time.Hour }
 
-// Machines is an Executor that runs calls on real state machines, with a log
-// that exists in memory alone. Key slots are dealt to the machines in turn.
+// Machines is an Executor that runs calls on real state machines, with a log in memory. Key slots
+// are distributed to the machines in turn.
 type Machines struct {
 	All []*machine
-	// Fail, when set, is the outcome of every call that would be logged.
+	// Fail, when set, is the error of every call that would be logged.
 	Fail atomic.Pointer[error]
-	// Lost, when set, says what becomes of a call for a shard instead.
+	// Lost, when set, decides the error of each call for a shard. The call runs if it returns nil.
 	Lost atomic.Pointer[func(shard int, c *cluster.Call) error]
 	// Batches counts calls of Do.
 	Batches atomic.Int64
-	// RepliesMax, when set, is the length of replies behind which reads are left for
-	// later, as by a shard.
+	// RepliesMax, when set, is the total length of replies after which later reads are left
+	// unanswered, as a shard does.
 	RepliesMax atomic.Int64
-	// OnShard, when set, is called when somebody asks which shard owns a slot.
+	// OnShard, when set, is called when a caller asks which shard owns a slot.
 	OnShard atomic.Pointer[func()]
-	// Tracking hears of what the machines change.
+	// Tracking receives the changes of the machines.
 	Tracking *tracking.Table
 }
 
@@ -92,7 +93,7 @@ func (e *Machines) Machine(shard int) *fsm.Machine { return e.All[shard].m }
 
 func (e *Machines) Shards() int { return len(e.All) }
 
-// Indexes and Await: there are no replicas here, and so nothing is ever behind.
+// Indexes and Await are trivial: without replicas nothing is ever behind.
 func (e *Machines) Indexes(_ context.Context, shards []int) ([]uint64, error) {
 	indexes := make([]uint64, len(shards))
 	for i, shard := range shards {
@@ -190,15 +191,15 @@ type World struct {
 	Links      []admin.ClusterLink
 	// Elsewhere holds the addresses of the shards that another node leads.
 	Elsewhere sync.Map
-	// Nodes and owners are what the CLUSTER commands tell of, if the node is not
-	// Unaware of its cluster.
+	// Nodes and Owners are shown by the CLUSTER commands, unless the node is Unaware of its
+	// cluster.
 	Nodes   []admin.ClusterNode
 	Owners  []admin.SlotOwner
 	Unaware atomic.Bool
-	// Copied is what SYNC sends; nil: nothing can be copied.
+	// Copied is what SYNC sends. With nil, SYNC fails.
 	Copied []byte
-	// OnHub and OnSettings, when set, are called when somebody looks for those, onReload
-	// when the data is to be loaded again.
+	// OnHub and OnSettings, when set, are called when a caller asks for these, OnReload when the
+	// data is to be loaded again.
 	OnHub, OnSettings, OnReload atomic.Pointer[func()]
 }
 
@@ -249,7 +250,7 @@ func (w *World) ConfigSet(pairs [][2]string) error {
 	return nil
 }
 
-// Block tries again and again: there are no waiters here.
+// Block retries until the call succeeds, because there are no waiters here.
 func (m *Machines) Block(ctx context.Context, timeout time.Duration, call *cluster.Call, waits func()) bool {
 	if timeout > 0 {
 		var cancel context.CancelFunc
@@ -348,7 +349,7 @@ type Node struct {
 	Protected atomic.Bool
 }
 
-// BackupBegin implements admin.Backups: there are none here but for SYNC.
+// BackupBegin implements admin.Backups. It works only for SYNC.
 func (w *World) BackupBegin(context.Context) (*admin.Backup, error) {
 	if w.Copied == nil {
 		return nil, errNoBackups
@@ -438,7 +439,7 @@ func Do(t testing.TB, c *respconn.Conn, args ...string) string {
 	return v.String()
 }
 
-// Until waits for a condition; only what hangs takes so long, on a busy machine, too.
+// Until waits for a condition. Its limit is long enough for a busy machine.
 func Until(t testing.TB, what string, ok func() bool) {
 	t.Helper()
 	deadline := time.Now().Add(time.Minute)
@@ -465,7 +466,7 @@ func (w *World) ConfigRewrite() error {
 func (w *World) FreeMemory()         {}
 func (w *World) MallocStats() string { return "bytes\n" }
 
-// Once makes a hook that runs f the first time.
+// Once makes a hook that runs f only the first time.
 func Once(f func()) *func() {
 	ran := false
 	hook := func() {

@@ -9,14 +9,14 @@ import (
 	"lockstep/cluster"
 )
 
-// Starter answers what machines answer, in each way there is, by turns: at once, and then before it
-// returns, soon or late; all of it, or some.
+// Starter answers calls with the results of Machines, in all possible ways in turn: at once, within
+// Go, soon or late; for all calls, or for some.
 type Starter struct {
 	*Machines
 	Turns atomic.Int64
-	// Ways counts them.
+	// Ways counts how often each way was used.
 	Ways [waysMax]atomic.Int64
-	// Always, when set, is the one way.
+	// Always, when set, is the only way that is used.
 	Always atomic.Int64
 }
 
@@ -28,7 +28,7 @@ const (
 	WayInPart
 	WayLate
 	waysMax
-	// WayNever is given up when ctx ends, or after a while.
+	// WayNever answers only when ctx ends, or after a while, with an unknown outcome.
 	WayNever
 	WayPanics
 	WayBreaksResume
@@ -88,7 +88,7 @@ func fail(calls []*cluster.Call, err error) {
 	}
 }
 
-// brokenError panics when somebody looks what it is.
+// brokenError panics when a caller inspects it.
 type brokenError struct{}
 
 func (brokenError) Error() string { panic("asked for") }

@@ -1,6 +1,6 @@
-// Package respconn is a Redis connection for tests that look at bytes. It sends whatever it is
-// given, whole commands or parts of them, and keeps the exact bytes of each reply next to
-// their meaning. It never retries, never reconnects, and knows no commands.
+// Package respconn is a Redis connection for tests that look at bytes. It sends the bytes that it
+// is given, whole commands or parts of them, and keeps the exact bytes of each reply next to their
+// meaning. It never retries, never reconnects, and knows no commands.
 package respconn
 
 import (
@@ -13,8 +13,8 @@ import (
 	"time"
 )
 
-// DefaultPatience is how long a reply may take, unless Conn.Patience says
-// otherwise: tests share a machine with others.
+// DefaultPatience is how long a reply may take, unless Conn.Patience says otherwise. It is long
+// because tests share a machine with others.
 const DefaultPatience = 90 * time.Second
 
 // Conn is one connection. One goroutine may write while another reads.
@@ -29,7 +29,7 @@ type Conn struct {
 // Dial connects to a server.
 func Dial(addr string) (*Conn, error) { return DialTimeout(addr, DefaultPatience) }
 
-// DialTimeout is Dial with a bound for connecting.
+// DialTimeout is Dial with a time limit for connecting.
 func DialTimeout(addr string, patience time.Duration) (*Conn, error) {
 	conn, err := net.DialTimeout("tcp", addr, patience)
 	if err != nil {
@@ -38,7 +38,7 @@ func DialTimeout(addr string, patience time.Duration) (*Conn, error) {
 	return New(conn), nil
 }
 
-// New talks over a connection that exists.
+// New uses an existing connection.
 func New(conn net.Conn) *Conn {
 	return &Conn{Patience: DefaultPatience, conn: conn, in: bufio.NewReaderSize(conn, 64<<10)}
 }
@@ -46,11 +46,10 @@ func New(conn net.Conn) *Conn {
 // Close closes the connection.
 func (c *Conn) Close() { _ = c.conn.Close() }
 
-// Net is the connection underneath; reading from it may miss what is buffered
-// here.
+// Net is the underlying connection. A read from it may miss bytes that are buffered here.
 func (c *Conn) Net() net.Conn { return c.conn }
 
-// Write sends bytes as they are.
+// Write sends the bytes unchanged.
 func (c *Conn) Write(raw []byte) error {
 	if err := c.conn.SetWriteDeadline(time.Now().Add(c.Patience)); err != nil {
 		return err
@@ -114,8 +113,8 @@ func (c *Conn) ReadToEnd() ([]Value, error) {
 	}
 }
 
-// isReset reports whether the peer closed the connection with bytes unread: a
-// reset is how that looks from here.
+// isReset reports whether the peer closed the connection while it had unread bytes, which this side
+// sees as a reset.
 func isReset(err error) bool {
 	var op *net.OpError
 	return errors.As(err, &op) && !op.Timeout()
@@ -137,7 +136,7 @@ func AppendCommand(dst []byte, args ...string) []byte {
 	return dst
 }
 
-// ErrProtocol says that what was read is no RESP.
+// ErrProtocol means that the bytes are not valid RESP.
 var ErrProtocol = errors.New("no RESP")
 
 func protocolError(line []byte) error { return fmt.Errorf("%w: %q", ErrProtocol, line) }

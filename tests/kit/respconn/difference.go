@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// Difference shows two texts without the lines that are equal at the beginning
-// and at the end, but for a few: got marked by -, want by +.
+// Difference shows two texts without most of the lines that are equal at the beginning and at the
+// end. Lines of got are marked by -, lines of want by +.
 func Difference(got, want string) string {
 	const around = 3
 	a, b := strings.Split(got, "\n"), strings.Split(want, "\n")

@@ -5,12 +5,12 @@ import (
 	"strconv"
 )
 
-// ErrQuotes says that a line's quotes do not match.
+// ErrQuotes means that a line's quotes do not match.
 var ErrQuotes = errors.New("unbalanced quotes")
 
-// Split cuts a line into arguments as redis-cli does: blanks part them,
-// "..." takes escapes (\n \r \t \b \a \xHH, else the character itself), '...'
-// takes \' alone, and a closing quote must be followed by a blank or the end.
+// Split splits a line into arguments as redis-cli does: blanks separate them, "..." allows escapes
+// (\n \r \t \b \a \xHH, else the character itself), '...' allows only \', and a closing quote must
+// be followed by a blank or the end.
 func Split(line string) ([]string, error) {
 	var args []string
 	for i := 0; ; {

@@ -15,19 +15,19 @@ type Value struct {
 	Kind byte
 	// Null marks RESP2's null bulk string and null array, and RESP3's null.
 	Null bool
-	// Bytes is the text of everything that has no elements.
+	// Bytes is the text of a reply without elements.
 	Bytes []byte
 	// Elems are the elements of an array, set or push, and those of a map,
 	// each key before its value.
 	Elems []Value
-	// Raw is the bytes that came over the wire.
+	// Raw is the reply's bytes as received.
 	Raw []byte
 }
 
-// IsError reports an error reply.
+// IsError reports whether the value is an error reply.
 func (v Value) IsError() bool { return v.Kind == '-' || v.Kind == '!' }
 
-// Text is the reply as text, or an error if it is one or has elements.
+// Text is the reply as text. It returns an error if the reply is an error or has elements.
 func (v Value) Text() (string, error) {
 	switch {
 	case v.IsError():
@@ -117,7 +117,7 @@ func writePrintable(b *strings.Builder, c byte) {
 
 func isAggregate(kind byte) bool { return strings.IndexByte("*%~>|", kind) >= 0 }
 
-// Bounds of what is believed of a reply's header.
+// Limits for the numbers in a reply's header.
 const (
 	bulkBytesMax = 1 << 30
 	elemsMax     = 1 << 24
@@ -203,8 +203,7 @@ func parseElems(in *bufio.Reader, raw *bytes.Buffer, v Value, header []byte, dep
 	return v, nil
 }
 
-// readLine reads up to CRLF and returns what stands before it, at least one
-// byte.
+// readLine reads up to CRLF and returns the text before it, at least one byte.
 func readLine(in *bufio.Reader, raw *bytes.Buffer) ([]byte, error) {
 	line, err := in.ReadBytes('\n')
 	raw.Write(line)

@@ -11,16 +11,16 @@ import (
 // handshakeWait bounds one handshake of a proxy.
 const handshakeWait = 10 * time.Second
 
-// Preface is what a node says first behind its handshake.
+// Preface is what a node sends first after its handshake.
 type Preface struct {
-	// From is the id of the node that has dialled.
+	// From is the id of the node that dialled.
 	From string
-	// bytes are the whole preface, as it came.
+	// bytes are the bytes of the whole preface as received.
 	bytes []byte
 }
 
-// Meet takes a connection that a node has made to a proxy, as the node behind the proxy
-// would, and hears its preface. What is read from conn afterwards is in the clear.
+// Meet accepts a connection from a node to a proxy, as the node behind the proxy would, and reads
+// its preface. Later reads from conn return plain text.
 func (r *Ring) Meet(from net.Conn) (conn net.Conn, p Preface, err error) {
 	_ = from.SetDeadline(time.Now().Add(handshakeWait))
 	conn, err = secret.Accept(from, r.Known(), false, nil)
@@ -32,8 +32,8 @@ func (r *Ring) Meet(from net.Conn) (conn net.Conn, p Preface, err error) {
 	return conn, p, err
 }
 
-// Reach goes on with a connection that a proxy has made to the node behind it: it proves
-// the secret, and says the preface that the proxy has heard.
+// Reach continues on a connection from a proxy to the node behind it: it proves the secret, and
+// sends the preface that the proxy has received.
 func (r *Ring) Reach(to net.Conn, p Preface) (conn net.Conn, err error) {
 	_ = to.SetDeadline(time.Now().Add(handshakeWait))
 	conn, err = secret.Dial(to, r.Known(), nil)
@@ -45,8 +45,8 @@ func (r *Ring) Reach(to net.Conn, p Preface) (conn net.Conn, err error) {
 	return conn, err
 }
 
-// readPreface reads a kind and a group, five bytes, and three texts behind their lengths:
-// the cluster, the node that dials, and the node that it means.
+// readPreface reads a kind and a group, five bytes, and three texts, each after its length: the
+// cluster, the node that dials, and the node that is dialled.
 func readPreface(r io.Reader) (Preface, error) {
 	p := Preface{bytes: make([]byte, 5)}
 	if _, err := io.ReadFull(r, p.bytes); err != nil {

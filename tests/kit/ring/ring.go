@@ -15,15 +15,14 @@ type Ring struct {
 	admits atomic.Bool
 }
 
-// New makes a ring that knows these secrets, by their texts, the current one
-// first.
+// New makes a ring of secrets, given by their texts, the current one first.
 func New(texts ...string) *Ring {
 	r := &Ring{}
 	r.Set(texts...)
 	return r
 }
 
-// Shared makes a ring that knows one secret, the same at each call.
+// Shared makes a ring with one secret, which is the same at each call.
 func Shared() *Ring { return New("what-all-nodes-of-a-test-know") }
 
 // Set changes the secrets.
@@ -35,7 +34,7 @@ func (r *Ring) Set(texts ...string) {
 	r.known.Store(&list)
 }
 
-// Admit lets nodes knock that prove nothing, or no more.
+// Admit sets whether nodes without a proof may knock.
 func (r *Ring) Admit(yes bool) { r.admits.Store(yes) }
 
 // Known implements transport.Ring.

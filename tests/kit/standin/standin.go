@@ -1,5 +1,5 @@
-// Package standin is a server that replaces a node or a redis-server in a test: it answers
-// each command as the test says. It knows no commands itself.
+// Package standin is a server that replaces a node or a redis-server in a test. The test decides
+// the reply to each command; the server itself knows no commands.
 package standin
 
 import (
@@ -10,8 +10,8 @@ import (
 	"github.com/tidwall/redcon"
 )
 
-// Serve answers commands, one at a time whoever sends them, with raw RESP, and returns
-// where. It ends with the test.
+// Serve answers commands with raw RESP, one at a time for all connections together, and returns the
+// server's address. The server ends with the test.
 func Serve(t testing.TB, answer func(args []string) string) (addr string) {
 	t.Helper()
 	var mu sync.Mutex

@@ -8,11 +8,11 @@ import (
 	"lockstep/engine/command"
 )
 
-// Observer is a command.Observer that stands still at the first event of a key.
+// Observer is a command.Observer that blocks at the first event of a key.
 type Observer struct {
 	key  string
 	once sync.Once
-	// Entered is closed when it stands still; it does until Open is closed.
+	// Entered is closed when the observer blocks. It blocks until Open is closed.
 	Entered, Open chan struct{}
 }
 

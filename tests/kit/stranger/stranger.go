@@ -1,6 +1,5 @@
-// Package stranger plays peers that come to a peer port and know no secret: programs that
-// speak another protocol, nodes without a cluster or of another one, and crowds that only
-// occupy places.
+// Package stranger plays peers that connect to a peer port and know no secret: programs that speak
+// another protocol, nodes without a cluster or of another one, and crowds that only occupy places.
 package stranger
 
 import (
@@ -19,11 +18,11 @@ import (
 // Patience is how long a peer port may take to close a stranger's connection.
 const Patience = 30 * time.Second
 
-// Secret is one that no cluster of a test has.
+// Secret is a secret that no cluster of a test has.
 const Secret = "what-a-stranger-takes-for-the-secret"
 
-// Node is a node that says it belongs to a cluster, under an id of one of its
-// nodes or another, and proves these secrets, or none.
+// Node is a node that claims to belong to a cluster, under the id of one of its nodes or another
+// id, and proves these secrets, or none.
 func Node(t testing.TB, cluster, id string, secrets ...string) *transport.Transport {
 	t.Helper()
 	n, err := transport.Listen(transport.Config{
@@ -36,10 +35,10 @@ func Node(t testing.TB, cluster, id string, secrets ...string) *transport.Transp
 	return n
 }
 
-// Hello is what a node says first.
+// Hello is the first message of a node.
 var Hello = secret.Magic + strings.Repeat("n", secret.BindingBytes)
 
-// Words are what strangers say, by what they are.
+// Words are messages of strangers, by the kind of stranger.
 func Words(cluster string) map[string]string {
 	preface := "\x01\x00\x00\x00\x00" + string(rune(len(cluster))) + cluster + "\x01x\x00"
 	proof := strings.Repeat("p", secret.BindingBytes)
@@ -51,8 +50,8 @@ func Words(cluster string) map[string]string {
 	}
 }
 
-// Say says something to a port, and nothing more, and returns all that it is told
-// until the port closes the connection. It fails where that does not.
+// Say sends one message to a port, and returns all bytes that it receives until the port closes the
+// connection. It fails if the port does not close it.
 func Say(addr, words string) (told string, err error) {
 	conn, err := net.Dial("tcp", addr)
 	if err != nil {
@@ -65,13 +64,13 @@ func Say(addr, words string) (told string, err error) {
 	if timeout, is := err.(net.Error); is && timeout.Timeout() {
 		return string(text), err
 	}
-	return string(text), nil // a reset closes it as well
+	return string(text), nil // a reset also closes the connection
 }
 
-// Crowd are connections that hold places.
+// Crowd is a number of connections that occupy places.
 type Crowd struct{ conns []net.Conn }
 
-// Gather makes connections, of which each says the same first and nothing more.
+// Gather opens connections, each of which sends the same message and nothing more.
 func Gather(t testing.TB, n int, addr, words string) *Crowd {
 	t.Helper()
 	c := &Crowd{}
@@ -82,8 +81,8 @@ func Gather(t testing.TB, n int, addr, words string) *Crowd {
 	return c
 }
 
-// Come makes n connections more, of which each says words and nothing more. It fails where
-// nobody listens; a connection that is closed at once is none the less one.
+// Come opens n more connections, each of which sends words and nothing more. It fails if nothing
+// listens. A connection that is closed at once counts as well.
 func (c *Crowd) Come(n int, addr, words string) error {
 	for range n {
 		conn, err := net.DialTimeout("tcp", addr, comeWait)
@@ -92,15 +91,15 @@ func (c *Crowd) Come(n int, addr, words string) error {
 		}
 		c.conns = append(c.conns, conn)
 		_ = conn.SetWriteDeadline(time.Now().Add(comeWait))
-		_, _ = io.WriteString(conn, words) // the port may take no more
+		_, _ = io.WriteString(conn, words) // the port may have closed the connection already
 	}
 	return nil
 }
 
-// comeWait bounds the time until a stranger is there, and until it has spoken.
+// comeWait bounds the time until a stranger is connected, and until it has sent its message.
 const comeWait = time.Second
 
-// Leave ends them.
+// Leave closes the connections.
 func (c *Crowd) Leave() {
 	for _, conn := range c.conns {
 		conn.Close()

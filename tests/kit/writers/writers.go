@@ -1,5 +1,5 @@
-// Package writers has clients that write without a pause, and then check that everything that
-// was acknowledged is there.
+// Package writers has clients that write without a pause, and then check that all acknowledged
+// writes are there.
 package writers
 
 import (
@@ -19,16 +19,15 @@ import (
 	"lockstep/tests/kit/respconn"
 )
 
-// advancePatience is how long clients may wait for a cluster that is to serve them.
+// advancePatience is how long clients may wait for a cluster that should serve them.
 const advancePatience = 90 * time.Second
 
-// writeEvery is the pace of a client: the machine is for the nodes.
+// writeEvery is the pace of a client. It leaves most of the machine to the nodes.
 const writeEvery = 5 * time.Millisecond
 
-// writer appends numbers to a list of its own, through any pod that is ready. It
-// looks, as client libraries do, whether its connection was closed before it uses
-// it, and then takes another; a number whose answer did not come is left alone,
-// and the next is sent.
+// writer appends numbers to a list of its own, through any pod that is ready. Like a client
+// library, it checks before each use whether its connection was closed, and then opens another. It
+// does not repeat a number that got no answer, but goes on with the next.
 type writer struct {
 	connect Connect
 	key     string
@@ -36,16 +35,16 @@ type writer struct {
 	next    int
 
 	mu sync.Mutex
-	// sure are the numbers that were acknowledged. The rest is since Tell: counted
-	// of them were told of, silent had no answer and told had an error for one.
+	// sure are the acknowledged numbers; Tell has reported the first counted of them. silent are
+	// the writes without an answer and told those with an error reply, since the last Tell.
 	sure         []int
 	counted      int
 	silent, told []string
 	longest      time.Duration
 }
 
-// Connect makes a connection to some server that is ready, as a client's library
-// or a Service would choose it.
+// Connect opens a connection to a server that is ready, as a client library or a Service would
+// choose it.
 type Connect func() (*respconn.Conn, error)
 
 // Writers are the clients of a test.
@@ -56,7 +55,7 @@ type Writers struct {
 	done sync.WaitGroup
 }
 
-// Begin starts n of them; they end with the test or before.
+// Begin starts n clients. They end with the test at the latest.
 func Begin(t testing.TB, n int, connect Connect) *Writers {
 	l := &Writers{t: t, stop: make(chan struct{})}
 	for i := range n {
@@ -68,7 +67,7 @@ func Begin(t testing.TB, n int, connect Connect) *Writers {
 	return l
 }
 
-// Halt ends them in good order.
+// Halt stops the clients and waits for them.
 func (l *Writers) Halt() {
 	select {
 	case <-l.stop:
@@ -105,7 +104,7 @@ func (w *writer) run(stop <-chan struct{}) {
 	}
 }
 
-// connected reports whether there is a connection that was not closed.
+// connected reports whether there is an open connection. If necessary it tries to open one.
 func (w *writer) connected() bool {
 	if w.conn != nil && closed(w.conn.Net()) {
 		w.conn.Close()
@@ -117,8 +116,8 @@ func (w *writer) connected() bool {
 	return w.conn != nil
 }
 
-// closed looks, without waiting, whether the other side has closed a connection
-// on which nothing is to come; what comes all the same is TLS's farewell.
+// closed checks, without waiting, whether the other side has closed a connection on which no data
+// is expected. Under TLS, received bytes are the closing message.
 func closed(conn net.Conn) bool {
 	if sealed, ok := conn.(*tls.Conn); ok {
 		conn = sealed.NetConn()
@@ -136,7 +135,7 @@ func closed(conn net.Conn) bool {
 	return err != nil || ended
 }
 
-// write sends the next number and tells whether it was acknowledged.
+// write sends the next number and reports whether it was acknowledged.
 func (w *writer) write() bool {
 	n := w.next
 	w.next++
@@ -160,14 +159,13 @@ func (w *writer) write() bool {
 	return false
 }
 
-// Tally is what the writers have met since it was last asked for.
+// Tally is what happened to the writers since the last call of Tell.
 type Tally struct {
-	// Writes were acknowledged.
+	// Writes is the number of acknowledged writes.
 	Writes int
-	// Silent are the writes that had no answer, Told the errors that others had for
-	// one.
+	// Silent are the writes without an answer, Told the error replies to others.
 	Silent, Told []string
-	// Longest is the longest that a client was without an acknowledgement.
+	// Longest is the longest time that a client was without an acknowledgement.
 	Longest time.Duration
 }
 
@@ -176,7 +174,7 @@ func (t Tally) String() string {
 		t.Writes, len(t.Told), len(t.Silent), t.Longest.Round(time.Millisecond))
 }
 
-// Tell is the sum over all writers since it was last called.
+// Tell sums up what happened to all writers since its last call.
 func (l *Writers) Tell() (sum Tally) {
 	for _, w := range l.all {
 		w.mu.Lock()
@@ -190,7 +188,7 @@ func (l *Writers) Tell() (sum Tally) {
 	return sum
 }
 
-// Advance waits until every writer has had more writes acknowledged.
+// Advance waits until every writer has had this many more writes acknowledged.
 func (l *Writers) Advance(writes int) {
 	l.t.Helper()
 	from := map[*writer]int{}
@@ -207,8 +205,9 @@ func (l *Writers) Advance(writes int) {
 	})
 }
 
-// GoOn is for servers that are whole again after something: every writer has more writes
-// acknowledged, and it is told what they met since Tell. strict: that must have been no error.
+// GoOn is called when the servers are whole again after a disturbance: it waits until every writer
+// has more writes acknowledged, and logs what happened since Tell. With strict, errors fail the
+// test.
 func (l *Writers) GoOn(what string, took time.Duration, writes int, strict bool) {
 	l.t.Helper()
 	l.Advance(writes)
@@ -225,9 +224,9 @@ func (w *writer) acknowledged() int {
 	return len(w.sure)
 }
 
-// Verify ends the writers and reads everything from each of the servers, by its function
-// of the map: what was acknowledged is there once and in order, what was not at most once,
-// and nothing else.
+// Verify stops the writers and reads their lists from each of the servers, through its function in
+// the map. An acknowledged write must be there once and in order, any other write at most once, and
+// nothing else may be there.
 func (l *Writers) Verify(servers map[string]func(args ...string) (respconn.Value, error)) {
 	l.t.Helper()
 	l.Halt()

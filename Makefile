@@ -32,6 +32,9 @@ run: ## three real nodes on this machine, with a live view
 build: ## both programs, into bin/
 	go build -o bin/ ./cmd/...
 
+# Tests that wait do so side by side, more of them than there are processors.
+PARALLEL := -parallel 8
+
 # go test says nothing of what was skipped where a package passes: tests write it
 # into a file (tests/kit/proc).
 go-test = @skipped=$$(mktemp); echo go test -timeout 15m $(TESTFLAGS) '$(1)'; \
@@ -39,7 +42,7 @@ go-test = @skipped=$$(mktemp); echo go test -timeout 15m $(TESTFLAGS) '$(1)'; \
 	status=$$?; sort -u $$skipped; rm -f $$skipped; exit $$status
 
 test: missing versions ## the tests of all packages, and the suites of some seconds: 4 minutes
-	$(call go-test,all packages but SUITES,$$(go list ./... | grep -vxF $(SUITES:./%=-e lockstep/%)))
+	$(call go-test,all packages but SUITES,$(PARALLEL) $$(go list ./... | grep -vxF $(SUITES:./%=-e lockstep/%)))
 	@echo "LEFT OUT of make test: $(SUITES), lint, the race detector and fuzzing (make check)"
 
 suites: missing versions ## the suites that make test leaves out
@@ -56,7 +59,7 @@ versions: ## which of the programs that tests use are others than were tested
 	done
 
 race: ## the concurrent packages under the race detector
-	go test -race -short -timeout 15m $(TESTFLAGS) $(CONCURRENT)
+	go test -race -short -timeout 15m $(PARALLEL) $(TESTFLAGS) $(CONCURRENT)
 
 # A number of inputs, as in FUZZTIME=10000x, ends each target surely: with a time,
 # Go up to 1.26 now and then calls its end a failure (golang/go#75804).

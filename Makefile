@@ -32,8 +32,9 @@ run: ## three real nodes on this machine, with a live view
 build: ## both programs, into bin/
 	go build -o bin/ ./cmd/...
 
-# Tests that wait do so side by side, more of them than there are processors.
-PARALLEL := -parallel 8
+# Tests wait for about half of the time, so more packages and more tests run side by
+# side than there are processors. Lint vets everything.
+PARALLEL := -p $(shell echo $$((3 * $$(getconf _NPROCESSORS_ONLN)))) -parallel 8 -vet=off
 
 # go test says nothing of what was skipped where a package passes: tests write it
 # into a file (tests/kit/proc).
@@ -46,7 +47,7 @@ test: missing versions ## the tests of all packages, and the suites of some seco
 	@echo "LEFT OUT of make test: $(SUITES), lint, the race detector and fuzzing (make check)"
 
 suites: missing versions ## the suites that make test leaves out
-	$(call go-test,$(SUITES),-p 2 $(SUITES))
+	$(call go-test,$(SUITES),-p 2 -vet=off $(SUITES))
 
 missing: ## which tests are skipped on this machine, and for want of what
 	@for tool in $(TOOLS); do command -v $$tool >/dev/null || echo "SKIPPED: the tests that need $$tool, which is not installed"; done

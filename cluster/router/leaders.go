@@ -59,7 +59,10 @@ func (l *leaders) of(index int) shard.Leader {
 			return own
 		}
 	}
-	if known := l.router.cfg.known(index); known.Term > own.Term || known.Term == own.Term && own.Addr == "" {
+	// This node knows better than others whether it leads. To send requests to itself
+	// would leave some of them without an answer when their time is over.
+	known := l.router.cfg.known(index)
+	if !known.Self && (known.Term > own.Term || known.Term == own.Term && own.Addr == "") {
 		return known
 	}
 	return own

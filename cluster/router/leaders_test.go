@@ -97,6 +97,23 @@ func TestWhatTheReplicasSayCountsWhereTheOwnOneKnowsNobody(t *testing.T) {
 }
 
 // A stale read goes to a replica that has caught up, and else to the leader.
+// A leader that has lost its lead is not asked by itself, though the others still name it.
+func TestANodeThatNoLongerLeadsDoesNotAskItself(t *testing.T) {
+	own := &fakeShard{addr: "", term: 2}
+	for _, replica := range []*fakeShard{own, nil} {
+		r := routerOf(200, &fakePeers{}, replica, replica)
+		r.cfg.Learn(0, shard.Leader{ID: "a", Addr: "a", Term: 2, Self: true})
+		if l := r.leaders.of(0); l.Addr != "" || l.Self {
+			t.Errorf("the leader is %+v", l)
+		}
+	}
+	r := routerOf(200, &fakePeers{}, own, own)
+	r.cfg.Learn(0, shard.Leader{ID: "b", Addr: "b", Term: 2})
+	if l := r.leaders.of(0); l.Addr != "b" {
+		t.Errorf("another node leads, and the leader is %+v", l)
+	}
+}
+
 func TestStaleReadsOfAGatewayWithoutAReplica(t *testing.T) {
 	for _, fresh := range []bool{false, true} {
 		b := &fakeShard{addr: "c", term: 3, fresh: fresh}

@@ -60,7 +60,7 @@ func (m *Member) KnownLeader(i int) shard.Leader {
 	if !known {
 		return shard.Leader{}
 	}
-	return shard.Leader{ID: string(node.ID), Addr: node.PeerAddr, Term: of.Term}
+	return shard.Leader{ID: string(node.ID), Addr: node.PeerAddr, Term: of.Term, Self: of.Node == m.Self.Incarnation}
 }
 
 // LeaderOf returns the node that leads a shard. During an election it is the previous leader.

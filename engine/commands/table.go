@@ -43,9 +43,9 @@ func Rows() int { return table.Rows() }
 // name.
 func Get(name string) *command.Spec { return table.Get(name) }
 
-// Lookup finds the command of a request; for a container the subcommand. It
-// returns nil when there is none; if the container alone is known, and its
-// subcommand is not, container is set.
+// Lookup finds the command of a request, or the subcommand if the command is a container. spec is
+// nil if there is no such command. If only the container exists and the subcommand does not, Lookup
+// returns the container.
 func Lookup(args [][]byte) (spec, container *command.Spec) { return table.Lookup(args) }
 
 // Table returns the table that the functions of this package read.

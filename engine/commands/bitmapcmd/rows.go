@@ -11,10 +11,10 @@ import (
 	"lockstep/engine/command/arg"
 )
 
-// argBitUnit says whether places are counted in bytes or in bits.
+// argBitUnit says whether indexes count bytes or bits.
 var argBitUnit = arg.OneOf("index_unit", arg.Token("byte", "BYTE"), arg.Token("bit", "BIT")).AddedIn("7.0.0").Opt()
 
-// argField is where a field stands and of what type it is, behind a token.
+// argField is the type and the offset of a field, behind a token.
 func argField(name string, more ...arg.Arg) arg.Arg {
 	return arg.Block(name, append([]arg.Arg{arg.Of("encoding", "string"), arg.Of("offset", "integer")}, more...)...)
 }

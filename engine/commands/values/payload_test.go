@@ -91,8 +91,7 @@ func TestHostilePayloadsAreRefused(t *testing.T) {
 	}
 }
 
-// FuzzRestore takes any body with a right footer: what is taken is dumped and
-// restored to the same again.
+// zipEntry is an element of a ziplist, behind an element of prev bytes. 96!x
 // zipEntry is an element of a ziplist behind one of prev bytes.
 func zipEntry(prev int, text string) string {
 	if prev < 254 {
@@ -158,6 +157,8 @@ func TestZiplistsAreCheckedAsRedisDoes(t *testing.T) {
 }
 
 func FuzzRestore(f *testing.F) {
+	// FuzzRestore restores any body with a correct footer. A body that RESTORE accepts must survive
+	// another dump and restore unchanged.
 	f.Add([]byte("\x00\x04text"))
 	f.Add([]byte("\x00\xc0\x80"))
 	f.Add([]byte("\x00\xc3\x09\x40\x64\x01xx\xe0\x57\x00\x01xx"))

@@ -124,8 +124,8 @@ func runFunction(c *command.Ctx, f *script.Function, args [][]byte, readOnly boo
 		c.Out.Error(refusal)
 		return
 	}
-	// A call does not pay for loading the library, since nothing here can tell whether it has to
-	// load it. So the call announces that work: a transaction of calls pays for it.
+	// The program is not charged for loading its library, because the library may be loaded
+	// already. So the txn is charged for it with each call.
 	if !c.Announce(f.Library.LoadWork()) {
 		c.Out.Error(command.ErrWork)
 		return

@@ -91,8 +91,7 @@ func TestHostilePayloadsAreRefused(t *testing.T) {
 	}
 }
 
-// zipEntry is an element of a ziplist, behind an element of prev bytes. 96!x
-// zipEntry is an element of a ziplist behind one of prev bytes.
+// zipEntry is an element of a ziplist, behind an element of prev bytes.
 func zipEntry(prev int, text string) string {
 	if prev < 254 {
 		return string([]byte{byte(prev), byte(len(text))}) + text

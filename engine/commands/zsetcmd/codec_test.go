@@ -216,7 +216,7 @@ func TestOldSortedSetsAreTaken(t *testing.T) {
 			t.Errorf("%q: %s, want %s", body, got, want)
 		}
 		if body[0] == rdb.TypeZSetListpack {
-			continue // out of order: Redis keeps it so
+			continue // not in order: Redis keeps it so
 		}
 		if got := cmdtest.Flat(o.Exec(args...)); got != "+OK" || o.Do("zrange k 0 -1 withscores") != want || o.Do("object encoding k") != r.Do("object encoding k") {
 			t.Errorf("redis-server takes %q otherwise: %s", body, got)

@@ -36,8 +36,8 @@ type Settings struct {
 	// TxnWorkMaxMs bounds the work of a txn (work.go), in milliseconds of one core. 0 means no
 	// bound.
 	TxnWorkMaxMs int64
-	// OutstandingWorkMaxMs bounds the work, in milliseconds of one core, that may be in the log
-	// before a long txn. A txn that comes first may run in any case. 0 means no bound.
+	// OutstandingWorkMaxMs bounds the work, in milliseconds of one core, that may be outstanding in
+	// the log before a long txn. Beyond it the long txn is refused. 0 means no bound.
 	OutstandingWorkMaxMs int64
 	// MemoryBytesMax is the most memory for the keys of all shards of a node, 0 for no limit
 	// (maxmemory). EvictionPolicy is a Policy. EvictionSamples is how many keys are compared for

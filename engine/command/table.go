@@ -10,15 +10,15 @@
 //
 // A room finds here, by purpose:
 //
-//  - to declare a row: Spec, flags, categories, key specs (OneKey and others, keyspecs.go), how much a call
-//    grows (growth.go), which keys it fills (fills.go), how it waits (blocking.go); package arg describes
-//    arguments for the documentation;
-//  - to read arguments: ParseInt, EqualFold, Ctx.IntArg, ScanOptions, CountedPop, ExpiryKind, ExpireIf, Extended;
-//  - to look keys up and change them: the methods of Ctx, and ReadAs, WriteAs and Edit for collections;
-//  - to report changes: Ctx.Notify and Listeners;
-//  - to count work before and during it: Ctx.Steps and its like, Meter;
-//  - to write a value into snapshots and digests: Codec and Digest;
-//  - to answer errors: the constants in errors.go, with Redis's texts.
+//   - to declare a row: Spec, flags, categories, key specs (OneKey and others, keyspecs.go), how much a call
+//     grows (growth.go), which keys it fills (fills.go), how it waits (blocking.go); package arg describes
+//     arguments for the documentation;
+//   - to read arguments: ParseInt, EqualFold, Ctx.IntArg, ScanOptions, CountedPop, ExpiryKind, ExpireIf, Extended;
+//   - to look keys up and change them: the methods of Ctx, and ReadAs, WriteAs and Edit for collections;
+//   - to report changes: Ctx.Notify and Listeners;
+//   - to count work before and during it: Ctx.Steps and its like, Meter;
+//   - to write a value into snapshots and digests: Codec and Digest;
+//   - to answer errors: the constants in errors.go, with Redis's texts.
 //
 // Ctx is a struct and not an interface: handlers run some million times a second, and calls of its
 // methods are calls of known functions. Its parts have methods of their own, so that each part can

@@ -12,7 +12,7 @@
 // the garbage collector.
 //
 // Order is byte order. Records that must be sorted in another way are encoded so that their bytes
-// sort: a score as eight bytes (ScoreKey), a hash before the member that it belongs to
+// sort: a score as eight bytes (AppendScore), a hash before the member that it belongs to
 // (AppendHashed). So the order of a collection is a function of its content, on every replica and
 // after every snapshot, whatever the shape of the tree. The hash is not keyed: records with equal
 // hashes cost no more than others, because the tree also compares the bytes behind the hash.
@@ -36,7 +36,7 @@ const HashBytes = 4
 func Hash(member []byte) uint32 { return uint32(xxhash.Sum64(member) >> 32) }
 
 // AppendHashed appends the front of a hashed record: the member's hash, its length and its bytes.
-// No such front is a prefix of another one, so Tree.Find can search for it, whatever follows it in
+// No such front is a prefix of another one, so Tree.Get can search for it, whatever follows it in
 // the record.
 func AppendHashed(dst, member []byte) []byte {
 	dst = binary.BigEndian.AppendUint32(dst, Hash(member))

@@ -35,7 +35,7 @@ import (
 // There is no other way to end a txn that is in the log: at any other moment the replicas are at
 // different positions.
 type backlog struct {
-	mu sync.Mutex // guards what follows
+	mu sync.Mutex // guards the fields below
 	// done is what was done by txns up to the open cut, or by all if there is none; later is
 	// what was done by those behind it.
 	done, later rowWork

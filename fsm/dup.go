@@ -69,7 +69,7 @@ type dupLane struct {
 // dupRecord is the outcome of one txn. There is one for each txn of the log, so its
 // fields are ordered to take little memory.
 type dupRecord struct {
-	mu sync.Mutex // guards what follows, but room
+	mu sync.Mutex // guards the fields below, except room
 	// room is the length up to which the reply is kept; it is set before the txn
 	// runs.
 	room int32

@@ -155,9 +155,9 @@ func TestZiplistsAreCheckedAsRedisDoes(t *testing.T) {
 	}
 }
 
+// FuzzRestore restores any body with a correct footer. A body that RESTORE accepts must survive
+// another dump and restore unchanged.
 func FuzzRestore(f *testing.F) {
-	// FuzzRestore restores any body with a correct footer. A body that RESTORE accepts must survive
-	// another dump and restore unchanged.
 	f.Add([]byte("\x00\x04text"))
 	f.Add([]byte("\x00\xc0\x80"))
 	f.Add([]byte("\x00\xc3\x09\x40\x64\x01xx\xe0\x57\x00\x01xx"))

@@ -166,8 +166,8 @@ func StaleBoot(reply []byte) uint64 {
 	return boot
 }
 
-// origin returns what is known of a gateway. It returns nil if the boot has ended,
-// or if its number is impossible.
+// origin returns the part of the table that belongs to a gateway. It returns nil if the boot has
+// ended, or if its number is impossible.
 func (d *dupTable) origin(node, boot, index uint64, stampMs int64) *dupOrigin {
 	o := d.origins[node]
 	switch {

@@ -168,8 +168,8 @@ func await[T any](t *testing.T, c <-chan T) T {
 	panic("unreachable")
 }
 
-// TestScriptsOverlapByTheirCachedFlags: EVALSHA locks what the flags of the script say that is in
-// the cache at the call's place in the log.
+// TestScriptsOverlapByTheirCachedFlags checks that the locks of EVALSHA follow from the flags of the
+// script that is in the cache at the call's place in the log.
 func TestScriptsOverlapByTheirCachedFlags(t *testing.T) {
 	m, g := newGatedMachine(t)
 	source := flagged + incrs

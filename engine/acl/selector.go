@@ -8,7 +8,7 @@ import (
 	"lockstep/engine/commands"
 )
 
-// access is what a key pattern allows.
+// access is the kind of access that a key pattern allows.
 type access uint8
 
 const (

@@ -238,7 +238,7 @@ func (u *User) Rules() string {
 	return strings.Join(append(parts, u.Permissions()), " ")
 }
 
-// Permissions are the rules that say what is allowed, without those about logging in. Read makes a
+// Permissions are the rules about commands, keys and channels, without those about logging in. Read makes a
 // user of them that has the same permissions.
 func (u *User) Permissions() string {
 	parts := make([]string, len(u.selectors))

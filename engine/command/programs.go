@@ -62,11 +62,11 @@ func (p *Plan) OutOfDate(programs *Programs) bool {
 type PlanAccess uint8
 
 const (
-	// PlanNothing: it needs only a permit.
+	// PlanNothing means that the call needs only a permit.
 	PlanNothing PlanAccess = iota
-	// PlanKeys: it locks the keys that its row finds.
+	// PlanKeys means that the call locks the keys that its row finds.
 	PlanKeys
-	// PlanGlobal: it locks the whole shard.
+	// PlanGlobal means that the call locks the whole shard.
 	PlanGlobal
 )
 
@@ -138,7 +138,7 @@ func (r *Running) Oldest(kind ProgramKind) *RunningProgram {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	var first *RunningProgram
-	for p := range r.runs { // order does not matter: what runs is no state
+	for p := range r.runs { // order does not matter: running programs are not part of the state
 		if p.Kind == kind && (first == nil || p.BeganMs < first.BeganMs) {
 			first = p
 		}

@@ -8,8 +8,8 @@ import (
 	"lockstep/tests/kit/cmdtest"
 )
 
-// TestRepeatedOperandsChangeNothing compares what a few operands give with what
-// they give many times over.
+// TestRepeatedOperandsChangeNothing compares the results of a few operands with the results of the
+// same operands repeated many times.
 func TestRepeatedOperandsChangeNothing(t *testing.T) {
 	r := cmdtest.NewRunner(t)
 	r.Do("set a qwe")

@@ -74,7 +74,7 @@ func TestNothingGrowsBeyondItsBound(t *testing.T) {
 			t.Fatalf("%.60q: %s", args, reply)
 		}
 		if spec.Grows == nil && len(spec.Keys) < 2 {
-			continue // it brings what it needs
+			continue // its arguments hold all the bytes that it adds
 		}
 		if grown > seen+seen/slackPart+own {
 			t.Fatalf("%.60q grew by %d, %d was the bound", args, grown, seen)

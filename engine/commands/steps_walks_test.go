@@ -198,7 +198,7 @@ func TestLongTimeoutsAreQuicklyRefused(t *testing.T) {
 			t.Errorf("%s is looked at for %v", line, took)
 		}
 	}
-	// The handler refuses what is long, even if it is a number.
+	// The handler refuses a long argument, even if it is a number.
 	spec, args := commands.Get("blpop"), cmdtest.Words("blpop k "+strings.Repeat("0", 6000)+"2.5")
 	if _, blocks := command.BlockMs(spec, args); blocks {
 		t.Error("a number of 6000 digits waits")

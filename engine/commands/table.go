@@ -1,15 +1,15 @@
 // Package commands is the table of all commands.
 //
-// The rows of a command stand in the room of its kind, a package below this one: stringcmd, listcmd
+// The rows of a command are in the room of its kind, a package below this one: stringcmd, listcmd
 // and so on. The list of families in this file is explicit, so that reading it is enough to know
 // them all; no room registers itself. Dispatch, routing, locking, scripts, ACL, COMMAND and
 // docs/commands.md read the table through this package.
 //
-// What a row is, and the context that handlers run in, is package command. Rooms import that
+// Package command defines rows, and the context that handlers run in. Rooms import that
 // package and not one another, but for those that tests/lint names. A room that needs the table at
 // run time gets it with the context (Ctx.Commands).
 //
-// Beside the table the package says which commands of Redis are there (support.go), and what a
+// The package also lists which commands of Redis are supported (support.go), and the data that a
 // blocking command waits for (awaited.go).
 package commands
 

@@ -317,7 +317,7 @@ func TestNewSmall(t *testing.T) {
 	}
 }
 
-// What a field costs beyond its bytes.
+// TestMemory checks how much memory a field takes beyond its bytes.
 func TestMemory(t *testing.T) {
 	for _, n := range []int{10, 100, 100_000} {
 		h := New()

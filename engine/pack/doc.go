@@ -44,7 +44,7 @@ func AppendHashed(dst, member []byte) []byte {
 	return append(dst, member...)
 }
 
-// CutHashed splits a hashed record into the member and what follows it.
+// CutHashed splits a hashed record into the member and the bytes after it.
 func CutHashed(record []byte) (member, rest []byte) {
 	n, width := binary.Uvarint(record[HashBytes:])
 	record = record[HashBytes+width:]

@@ -36,8 +36,8 @@ func submitStopped(s *Scheduler, a Access, label, detail string) *stopped {
 	return work
 }
 
-// The error of a caller that gives up says what was in its way: the command, its program, how long
-// that has run, and how long the caller has waited.
+// When a caller stops waiting, the error names the command that holds the lock, its program, how
+// long the program has run, and how long the caller has waited.
 func TestWhoGivesUpIsToldWhatWasInTheWay(t *testing.T) {
 	global := Access{Global: true}
 	for _, c := range []struct {

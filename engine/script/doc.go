@@ -1,7 +1,7 @@
 // Package script runs Lua scripts as Redis 7 runs them, within bounds that are the same on every
 // replica.
 //
-// A script that writes stands in the log. It runs on every replica, and again after a restart. So
+// A script that writes is in the log. It runs on every replica, and again after a restart. So
 // its effects may depend only on its text, its arguments, the replies of its commands and the seed.
 // And it must end: an endless loop or a string of gigabytes would crash one replica after the
 // other.

@@ -7,21 +7,21 @@ import (
 	"strings"
 )
 
-// Flags say what a script may do and under which locks it runs.
+// Flags are the flags of a script. They decide which commands it may call and which locks it takes.
 type Flags uint16
 
 const (
-	// NoWrites: the script calls no commands that write.
+	// NoWrites means that the script calls no commands that write.
 	NoWrites Flags = 1 << iota
-	// AllowOOM: it may run when memory is full.
+	// AllowOOM means that the script may run when memory is full.
 	AllowOOM
-	// AllowStale: it may run even if data may be stale.
+	// AllowStale means that the script may run even if data may be stale.
 	AllowStale
-	// NoCluster: it is refused in cluster mode.
+	// NoCluster means that the script is refused in cluster mode.
 	NoCluster
-	// AllowCrossSlotKeys: its keys may belong to several hash slots.
+	// AllowCrossSlotKeys means that the keys may belong to several hash slots.
 	AllowCrossSlotKeys
-	// AllowKeyLocking: it locks only the keys that it was given, and uses no others.
+	// AllowKeyLocking means that the script uses, and locks, only the keys that it is given.
 	AllowKeyLocking
 )
 

@@ -341,7 +341,7 @@ func (p *programs) coroutine() {
 	p.w("end)\nshow(%s(1))\nshow((pcall(%s, 2)))\nshow((pcall(%s%s)))\nshow((pcall(%s)))\n", c, c, c, p.of("", ", 3", ", 3, 4"), c)
 }
 
-// drawn is a program that returns what it has shown.
+// drawn returns a random program. The program returns the values that it has shown.
 func (p *programs) drawn() string {
 	p.vars = map[byte][]string{}
 	p.text.Reset()

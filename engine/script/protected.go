@@ -64,7 +64,7 @@ func (m *meter) innerThread(L *lua.LState) *lua.LState {
 	return t.L
 }
 
-// newInner makes a thread for pcall. Its stack grows, and may grow beyond what it will ever need.
+// newInner makes a thread for pcall. The bound of its stack is higher than the thread will ever need.
 func (in *interpreter) newInner() *thread {
 	L := in.L
 	options, context := L.Options, L.RemoveContext()

@@ -1,8 +1,8 @@
 // Package bitmapcmd is the commands on the bits of strings: SETBIT, BITCOUNT, BITOP, BITFIELD and
 // their like.
 //
-// Rows has a row for each command. What they compute is package bitmap. A far bit makes a long
-// string out of few bytes, so each row says what a call grows by (Spec.Grows), and a handler counts
+// Rows has a row for each command. Package bitmap does the work on the bits. A far bit makes a long
+// string out of few bytes, so each row says how much a call grows its key (Spec.Grows), and a handler counts
 // the zeros that it is about to write (Ctx.CopySteps) before it writes them.
 package bitmapcmd
 

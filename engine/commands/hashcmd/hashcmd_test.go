@@ -248,8 +248,7 @@ func sameHash(t *testing.T, a, b []byte) bool {
 	return fmt.Sprint(pairsOf(a)) == fmt.Sprint(pairsOf(b))
 }
 
-// TestHashDumpsGoBothWays restores in redis-server what is dumped here, and restores here what
-// redis-server dumps.
+// TestHashDumpsGoBothWays restores our dumps in redis-server, and the dumps of redis-server here.
 func TestHashDumpsGoBothWays(t *testing.T) {
 	o, r := cmdtest.StartOracle(t), cmdtest.NewRunner(t)
 	for _, key := range hashesForDumps(r) {

@@ -82,7 +82,7 @@ func TestCountingChangesNothing(t *testing.T) {
 // TestMemoryIsAsInRedis compares the memory of HyperLogLogs and bitmaps with the size that
 // redis-server reports.
 func TestMemoryIsAsInRedis(t *testing.T) {
-	// headBytes is what a string that can grow in place costs more than other strings.
+	// headBytes is the additional memory of a string that can grow in place.
 	const headBytes = 48
 	o, r := cmdtest.StartOracle(t), cmdtest.NewRunner(t)
 	for _, n := range []int{10, 100, 100_000} {

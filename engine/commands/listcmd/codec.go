@@ -60,7 +60,7 @@ func writeListValue(out *rdb.Value, e *engine.Entry) {
 	}
 }
 
-// listReader builds a list, in the large form, from what it reads.
+// listReader builds a list, in the large form, from the elements that it reads.
 type listReader struct {
 	in     *rdb.Source
 	limits *command.Settings

@@ -33,7 +33,7 @@ func functionLimits(s *command.Settings) *script.FunctionLimits {
 }
 
 // fcallPlan plans FCALL and FCALL_RO. The function decides what the call locks. If a change of the
-// libraries stands in the log before the call and has not run yet, the function is not known. Then
+// libraries is in the log before the call and has not run yet, the function is not known. Then
 // the call locks the whole shard, and finds the function when it has the locks. So one replica may
 // take more locks than another, but they run the same function.
 func fcallPlan(readOnly bool) func(*command.Planning, [][]byte) command.Plan {
@@ -77,7 +77,7 @@ func fcallPlan(readOnly bool) func(*command.Planning, [][]byte) command.Plan {
 	}
 }
 
-// fcallAsks returns what a call locks when its function is known.
+// fcallAsks returns the locks of a call when its function is known.
 func fcallAsks(readOnly bool) func(*command.Programs, [][]byte) (access command.PlanAccess, shared bool) {
 	return func(p *command.Programs, args [][]byte) (command.PlanAccess, bool) {
 		f, _ := p.Functions.Find(string(args[1]))
@@ -143,7 +143,7 @@ func functionChange(run func(*command.Ctx, [][]byte)) func(*command.Planning, []
 	}
 }
 
-// planLater plans a read that comes after a change of the functions which stands in the log and has
+// planLater plans a read that comes after a change of the functions that is in the log and has
 // not run yet. The read waits for its turn and is then planned again.
 func planLater() command.Plan {
 	return command.Plan{Access: command.PlanGlobal, OfChange: math.MaxUint64, Run: func(c *command.Ctx, _ [][]byte) { c.Out.Error(errNoFunction) }}

@@ -211,7 +211,7 @@ func (h *Host) MayCall(args [][]byte) (allowed, known bool) {
 	return h.Ctx.User == nil || h.Ctx.User.Judge(spec, args).Reason == command.Allowed, true
 }
 
-// Log passes on what the script logs.
+// Log passes on a message that the script logs.
 func (h *Host) Log(level int, text string) {
 	if h.Ctx.Witness != nil {
 		h.Ctx.Witness.Log(level, text)

@@ -3,7 +3,7 @@
 //
 // Rows, FunctionRows and InternalRows have a row for each command. Package script runs Lua.
 //
-// What a call locks depends on more than its arguments. So its row has a plan (Spec.Plan), which is
+// The locks of a call depend on more than its arguments. So its row has a plan (Spec.Plan), which is
 // made at the call's place in the log, before the locks are taken. Host finds the commands that a
 // program calls in the table of the context (Ctx.Commands): this package cannot import the table,
 // which contains the package's own rows.
@@ -223,7 +223,7 @@ func evalSHAPlan(readOnly bool) func(*command.Planning, [][]byte) command.Plan {
 	}
 }
 
-// evalSHALogged looks the script up. What a SHA1 stands for never changes, so the knowledge of any
+// evalSHALogged looks the script up. The script of a SHA1 never changes, so the knowledge of any
 // replica will do. If the script is not known the call enters the log, where it finds the scripts
 // that were loaded before it.
 func evalSHALogged(p *command.Programs, args [][]byte) (logged, known bool) {

@@ -60,7 +60,7 @@ func as70(raw []byte) []byte {
 	return raw
 }
 
-// deleting are the commands after which 7.0 and 7.2 may count differently what a group has read.
+// deleting are the commands after which 7.0 and 7.2 may differ in the number of entries that a group has read.
 var deleting = regexp.MustCompile(`(?i)^xdel|^xtrim|^xsetid|maxlen|minid|entriesread`)
 
 // TestStreamsAnswerAsRedisDoes runs random commands in Lockstep and in redis-server. Nodes are

@@ -26,7 +26,7 @@ func BenchmarkFind(b *testing.B) {
 	b.ReportAllocs()
 	b.ResetTimer()
 	for i := range b.N {
-		// A step that is odd visits all keys, far from one another.
+		// An odd step visits all keys, far from one another.
 		key := keys[i*1_000_003%benchKeys]
 		if k.Find(k.LockSlot(key), 0, key) == nil {
 			b.Fatal("lost")
@@ -44,8 +44,7 @@ func BenchmarkPut(b *testing.B) {
 	}
 }
 
-// BenchmarkMemoryPerKey reports what a million keys of 16 bytes with values of
-// 3 bytes take.
+// BenchmarkMemoryPerKey reports the memory of a million keys of 16 bytes with values of 3 bytes.
 func BenchmarkMemoryPerKey(b *testing.B) {
 	for _, lockSlots := range []int{1, 1024, 16384} {
 		b.Run(fmt.Sprint(lockSlots, "_slots"), func(b *testing.B) {

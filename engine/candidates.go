@@ -4,8 +4,8 @@ package engine
 type Candidate struct {
 	DB  int
 	Key string
-	// Version is the key's when it was looked at: a key changed since is another
-	// one to eviction.
+	// Version is the key's version when it was looked at. For eviction, a key that has changed
+	// since then is another one.
 	Version    uint64
 	ExpireAtMs int64
 	// Use is the record of how the key was used; see Entry.Use.
@@ -17,8 +17,8 @@ func candidate(db int, e *Entry) Candidate {
 	return Candidate{DB: db, Key: e.Key(), Version: e.Version, ExpireAtMs: e.ExpireAtMs, Use: e.Use(), Bytes: e.MemoryBytes()}
 }
 
-// Weight is about the number of keys of a lock slot, or of those that have an
-// expiry. It needs no lock.
+// Weight is the approximate number of keys of a lock slot, or of those that have an expiry. It
+// needs no lock.
 func (k *Keyspace) Weight(slot int32, volatile bool) int64 {
 	if volatile {
 		return k.slots[slot].expires.size.Load()
@@ -26,8 +26,8 @@ func (k *Keyspace) Weight(slot int32, volatile bool) int64 {
 	return k.slots[slot].keys.Load()
 }
 
-// AllKeys is the number of keys of all databases, or of those that have an
-// expiry. It needs no lock.
+// AllKeys is the number of keys of all databases, or of those that have an expiry. It needs no
+// lock.
 func (k *Keyspace) AllKeys(volatile bool) int64 {
 	var sum int64
 	for db := range Databases {
@@ -40,8 +40,8 @@ func (k *Keyspace) AllKeys(volatile bool) int64 {
 	return sum
 }
 
-// Sample appends up to n keys of a lock slot drawn with chance, or of those that
-// have an expiry; one may come twice. It needs the slot shared.
+// Sample appends up to n random keys of a lock slot, or of those that have an expiry. A key may
+// come twice. It needs a shared lock on the slot.
 func (k *Keyspace) Sample(dst []Candidate, slot int32, volatile bool, n int, chance func(below int) int) []Candidate {
 	s := &k.slots[slot]
 	if volatile {
@@ -72,8 +72,9 @@ func (k *Keyspace) Sample(dst []Candidate, slot int32, volatile bool, n int, cha
 	return dst
 }
 
-// draw returns an entry of the segment in which the entry of a rank stands: so
-// segments are drawn by their size, and the place within is another draw.
+// draw returns a random entry of the segment that contains the entry with a rank. So segments are
+// drawn with a probability proportional to their size, and the entry within the segment by another
+// draw.
 func (d *dict) draw(rank int, chance func(below int) int) *Entry {
 	for p := 0; p < len(d.dir); p = d.next(p) {
 		if rank < d.dir[p].count {
@@ -84,8 +85,8 @@ func (d *dict) draw(rank int, chance func(below int) int) *Entry {
 	return nil
 }
 
-// draw returns an entry. The table is mostly at least a quarter full, so a few
-// draws hit one; where they do not, the next entry will do.
+// draw returns a random entry. The table is usually at least a quarter full, so one of a few draws
+// hits an entry. If none does, draw returns the next entry.
 func (s *segment) draw(chance func(below int) int) *Entry {
 	const drawsMax = 32
 	at := 0
@@ -103,8 +104,8 @@ func (s *segment) draw(chance func(below int) int) *Entry {
 	return nil
 }
 
-// sample draws keys that have an expiry of their own; the index holds hashes
-// with fields that have one, too.
+// sample draws random keys that have an expiry of their own. The index also contains hashes with
+// fields that have one.
 func (x *expiryIndex) sample(dst []Candidate, n int, chance func(below int) int) []Candidate {
 	const drawsPerKey = 4
 	total := int(x.size.Load())
@@ -120,7 +121,7 @@ func (x *expiryIndex) sample(dst []Candidate, n int, chance func(below int) int)
 	return dst
 }
 
-// at returns the entry of a rank, database by database.
+// at returns the entry with a rank, database by database.
 func (x *expiryIndex) at(rank int) indexed {
 	for db, tree := range &x.trees {
 		if tree == nil {
@@ -134,12 +135,11 @@ func (x *expiryIndex) at(rank int) indexed {
 	panic("engine: a rank beyond the index of expiries")
 }
 
-// nearestLooksMax bounds what AppendNearest looks at, of each database.
+// nearestLooksMax bounds how many entries AppendNearest looks at, in each database.
 const nearestLooksMax = 4096
 
-// AppendNearest appends up to limit keys of a lock slot whose expiry is not
-// later than untilMs, nearest first but for hashes whose fields expire. It needs
-// the slot shared.
+// AppendNearest appends up to limit keys of a lock slot whose expiry is not later than untilMs,
+// nearest first, except for hashes whose fields expire. It needs a shared lock on the slot.
 func (k *Keyspace) AppendNearest(dst []Candidate, slot int32, untilMs int64, limit int) []Candidate {
 	suits := func(e *Entry) bool { return e.ExpireAtMs != 0 && e.ExpireAtMs <= untilMs }
 	for _, it := range k.slots[slot].expires.nearest(untilMs, limit, nearestLooksMax, suits) {

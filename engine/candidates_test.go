@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// sampled is a keyspace of one lock slot with n keys in databases 0 and 3, every
-// third with an expiry.
+// sampled is a keyspace of one lock slot with n keys in databases 0 and 3, of which every third has
+// an expiry.
 func sampled(n int) *Keyspace {
 	k := New(Config{LockSlots: 1})
 	for i := range n {
@@ -44,7 +44,7 @@ func TestEveryKeyIsDrawnAboutAsOften(t *testing.T) {
 		if len(seen) != c.keys {
 			t.Errorf("%d of %d keys were drawn", len(seen), c.keys)
 		}
-		// Poisson, with a mean of per: beyond six deviations is never.
+		// The counts have a Poisson distribution with a mean of per: six deviations never happen.
 		for key, n := range seen {
 			if math.Abs(float64(n-per)) > 6*math.Sqrt(per) {
 				t.Errorf("%s was drawn %d times", key, n)
@@ -69,8 +69,7 @@ func TestNearestExpiryComesFirst(t *testing.T) {
 	}
 }
 
-// TestWeightsFollowTheKeys expects the counts that need no lock to be right
-// after all that changes them.
+// TestWeightsFollowTheKeys: the counts that need no lock are correct after every kind of change.
 func TestWeightsFollowTheKeys(t *testing.T) {
 	k := New(Config{LockSlots: 8})
 	rng := rand.New(rand.NewPCG(5, 6))

@@ -5,29 +5,26 @@ import (
 	"sync/atomic"
 )
 
-// Cut is the state of the keyspace between two txns, to be written out while
-// later txns run.
+// Cut is the state of the keyspace between two txns, to be written out while later txns run.
 //
-// It is opened at once and captured lock slot by lock slot: by the writer of
-// the snapshot at its leisure, or by the first txn after the cut that changes
-// the slot, whichever comes first. To capture a slot is to keep its list of
-// segments; a later txn copies a segment of a captured slot, and an entry in
-// it, before it changes them. So nothing waits for the snapshot longer than
-// it takes to copy one segment, and a string that is changed in place, for other
-// large values share what does not change; and memory grows only by what is
-// changed.
+// It is opened at once and captured lock slot by lock slot. A slot is captured by the writer of the
+// snapshot at any time, or by the first txn after the cut that changes the slot, whichever comes
+// first. Capturing a slot means keeping its list of segments. A later txn copies a segment of a
+// captured slot, and an entry in it, before it changes them. So nothing waits for the snapshot
+// longer than the copy of one segment, and of a string that is changed in place, takes; other large
+// values share the parts that do not change. Memory grows only by the parts that change.
 //
-// The slot must be held when it is captured: exclusively by the txn, or shared
-// by the snapshot's writer in a ticket that is not older than the cut. Since
-// tickets run in order, all txns before the cut have then left the slot.
+// A slot must be locked when it is captured: exclusively by the txn, or shared by the snapshot's
+// writer with a ticket that is not older than the cut. Since tickets run in order, all txns before
+// the cut have then left the slot.
 type Cut struct {
 	k *Keyspace
-	// no is the last txn the cut holds; epoch tells cuts apart, for two may
-	// have been opened after the same txn.
+	// no is the last txn that the cut contains. epoch distinguishes cuts, because two may have been
+	// opened after the same txn.
 	no, epoch uint64
 	slots     []capturedSlot
-	// swappedAt is copied when the first slot is captured: Swap needs all slots,
-	// so those before the cut have then run and those behind it have not.
+	// swappedAt is copied when the first slot is captured. Swap needs all slots, so by then the
+	// swaps before the cut have run, and the later ones have not.
 	swappedOnce sync.Once
 	swappedAt   [Databases]uint64
 	done        atomic.Bool
@@ -39,8 +36,8 @@ type capturedSlot struct {
 	deleted deletions
 }
 
-// OpenCut opens a cut after txn no. Only one can be open at a time. The
-// caller makes sure that no other goroutine opens one meanwhile.
+// OpenCut opens a cut after txn no. Only one can be open at a time. The caller makes sure that no
+// other goroutine opens one meanwhile.
 func (k *Keyspace) OpenCut(no uint64) *Cut {
 	k.cuts++
 	c := &Cut{k: k, no: no, epoch: k.cuts, slots: make([]capturedSlot, len(k.slots))}
@@ -53,18 +50,17 @@ func (k *Keyspace) OpenCut(no uint64) *Cut {
 // CutOpen reports whether a cut is open.
 func (k *Keyspace) CutOpen() bool { return k.cut.Load() != nil }
 
-// No is the number of the last txn the cut holds.
+// No is the number of the last txn that the cut contains.
 func (c *Cut) No() uint64 { return c.no }
 
-// Close gives the cut up. Calling it again does nothing.
+// Close releases the cut. Calling it again does nothing.
 func (c *Cut) Close() {
 	if c.done.CompareAndSwap(false, true) {
 		c.k.cut.CompareAndSwap(c, nil)
 	}
 }
 
-// Capture captures a lock slot if no txn has done so. The slot must be held
-// shared.
+// Capture captures a lock slot if no txn has done so. The slot must be locked shared.
 func (c *Cut) Capture(slot int32) {
 	if c.k.slots[slot].cutEpoch != c.epoch {
 		c.capture(int(slot))
@@ -113,5 +109,5 @@ func (c *Cut) Count(slot int32, db int) int { return c.slots[slot].counts[db] }
 // content. It is known once any slot has been captured.
 func (c *Cut) SwappedAt() [Databases]uint64 { return c.swappedAt }
 
-// Release lets go of what was captured of a slot, once it is written.
+// Release releases the captured content of a slot, after it was written.
 func (c *Cut) Release(slot int32) { c.slots[slot] = capturedSlot{} }

@@ -77,7 +77,7 @@ func (w *world) put(slot int32, at worldKey) {
 	w.model[at] = v
 }
 
-// set overwrites, in place where that can be done.
+// set overwrites a key, in place if possible.
 func (w *world) set(slot int32, at worldKey) {
 	v := worldValue{text: fmt.Sprint("s", w.rng.Intn(200)), version: w.txnNo, expireAtMs: w.rng.Int63n(3) * 300}
 	if e := w.k.Find(slot, at.db, []byte(at.key)); e != nil && w.rng.Intn(2) == 0 {
@@ -131,7 +131,7 @@ func (w *world) move(slot int32, at worldKey) {
 	delete(w.model, at)
 	w.model[to] = v
 	if e := w.k.Find(w.k.LockSlotOf(n), to.db, []byte(to.key)); e.Growable() {
-		// A change in place right after must not reach the old entry.
+		// A change in place right after the move must not reach the old entry.
 		w.mutate(w.k.LockSlotOf(n), to)
 	}
 }
@@ -156,7 +156,7 @@ func (w *world) swap(a, b int) {
 	w.model = swapped
 }
 
-// image is what the keyspace holds.
+// image is the content of the keyspace.
 func (w *world) image() map[worldKey]worldValue {
 	got := map[worldKey]worldValue{}
 	for slot := range int32(w.k.LockSlots()) {
@@ -174,7 +174,7 @@ func valueOf(e *Entry) worldValue {
 	return worldValue{string(e.Text()), e.ExpireAtMs, e.Version, e.Growable()}
 }
 
-// cutImage is what a cut holds; it captures what no txn has.
+// cutImage is the content of a cut. It captures the slots that no txn has captured.
 func (w *world) cutImage(c *Cut) map[worldKey]worldValue {
 	got := map[worldKey]worldValue{}
 	for _, slot := range w.rng.Perm(w.k.LockSlots()) {
@@ -207,9 +207,8 @@ func (w *world) equal(what string, got, want map[worldKey]worldValue) {
 	}
 }
 
-// TestCutHoldsTheMomentItWasOpened opens cut after cut while txns go on
-// changing everything, with none to hundreds of txns in between, and reads
-// each when later txns have run.
+// TestCutHoldsTheMomentItWasOpened opens cut after cut while txns keep changing everything, with
+// zero to hundreds of txns in between, and reads each cut after later txns have run.
 func TestCutHoldsTheMomentItWasOpened(t *testing.T) {
 	for seed := range int64(20) {
 		w := newWorld(t, seed, 1+int(seed)*3)
@@ -234,8 +233,8 @@ func TestCutHoldsTheMomentItWasOpened(t *testing.T) {
 	}
 }
 
-// TestCutRemembersDeletions expects the deletions of a cut to be those before
-// it, and to come back by RestoreDeletions.
+// TestCutRemembersDeletions: the deletions in a cut are those before the cut, and RestoreDeletions
+// restores them.
 func TestCutRemembersDeletions(t *testing.T) {
 	w := newWorld(t, 1, 4)
 	for range 2000 {

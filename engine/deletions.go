@@ -7,10 +7,10 @@ import (
 // deletionsMax is how many deletions a lock slot remembers for WATCH.
 const deletionsMax = 32
 
-// deletions remembers the last deletions of a lock slot, so that a client that
-// watched a key which did not exist learns that it came and went meanwhile.
-// It is part of the state. Where memory ends, since says yes: the client's
-// EXEC then fails and is tried again.
+// deletions remembers the last deletions of a lock slot. So a client that watches a key which does
+// not exist learns that the key was made and deleted meanwhile. It is part of the state. For
+// deletions that are forgotten, since returns true: the client's EXEC then fails and the client
+// tries again.
 type deletions struct {
 	ring []deletion
 	next int
@@ -35,7 +35,7 @@ func (d *deletions) add(db int, hash uint32, txnNo uint64) {
 	d.next = (d.next + 1) % deletionsMax
 }
 
-// raise forgets everything up to txnNo.
+// raise forgets all deletions up to txnNo.
 func (d *deletions) raise(txnNo uint64) { d.horizon = max(d.horizon, txnNo) }
 
 // last is the number of the newest txn that deleted something, as far as is known.
@@ -64,7 +64,7 @@ func (d *deletions) since(db int, hash uint32, seenAt uint64) bool {
 func (c *Cut) AppendDeletions(dst []byte, slot int32) []byte {
 	d := &c.slots[slot].deleted
 	dst = binary.AppendUvarint(dst, d.horizon)
-	// From the oldest, so that the encoding does not tell where the ring began.
+	// Begin at the oldest, so that the encoding does not depend on where the ring begins.
 	for i := range d.ring {
 		x := d.ring[(d.next+i)%len(d.ring)]
 		dst = binary.AppendUvarint(dst, x.txnNo)
@@ -74,7 +74,8 @@ func (c *Cut) AppendDeletions(dst []byte, slot int32) []byte {
 	return dst
 }
 
-// RestoreDeletions sets what AppendDeletions wrote; false: it makes no sense.
+// RestoreDeletions restores the deletions that AppendDeletions wrote. It returns false if they are
+// not valid.
 func (k *Keyspace) RestoreDeletions(slot int32, data []byte) bool {
 	if slot < 0 || int(slot) >= len(k.slots) {
 		return false
@@ -97,7 +98,7 @@ func (k *Keyspace) RestoreDeletions(slot int32, data []byte) bool {
 	return true
 }
 
-// Deletions reports whether a captured slot remembers any.
+// Deletions reports whether a captured slot remembers any deletions.
 func (c *Cut) Deletions(slot int32) bool {
 	d := &c.slots[slot].deleted
 	return len(d.ring) > 0 || d.horizon > 0

@@ -1,13 +1,12 @@
 package engine
 
-// dict holds the entries of one database in one lock slot: an extendible hash
-// table. The leading bits of a key's 32-bit hash choose a segment from the
-// directory; a segment that grows too large splits in two. So the cost of an
-// insert is bounded, the whole is always in hash order (which makes SCAN
-// cursors mean the same on every node and after every restart), and a
-// snapshot holds on to it by holding on to its segments.
+// dict holds the entries of one database in one lock slot. It is an extendible hash table: the
+// leading bits of a key's 32-bit hash choose a segment from the directory, and a segment that grows
+// too large splits in two. So the cost of an insert is bounded. The table is always in hash order,
+// so SCAN cursors mean the same on every node and after every restart. A snapshot keeps the table
+// by keeping its segments.
 type dict struct {
-	// dir has 1<<depth places; a segment of depth d fills 1<<(depth-d) of them.
+	// dir has 1<<depth places. A segment of depth d fills 1<<(depth-d) of them.
 	dir   []*segment
 	depth uint8
 	count int
@@ -31,7 +30,7 @@ func (d *dict) find(hash uint32, key []byte) *Entry {
 	return nil
 }
 
-// own returns the segment for hash, copied first when cut holds on to it.
+// own returns the segment for hash, which is copied first if the cut keeps it.
 func (d *dict) own(hash uint32, cutEpoch uint64) *segment {
 	p := d.place(hash)
 	s := d.dir[p]
@@ -41,7 +40,7 @@ func (d *dict) own(hash uint32, cutEpoch uint64) *segment {
 	return d.replace(p, s.copied())
 }
 
-// replace puts s at all places of the segment that stands at place p.
+// replace puts s at all places of the segment at place p.
 func (d *dict) replace(p int, s *segment) *segment {
 	old := d.dir[p]
 	width := 1 << (d.depth - old.depth)
@@ -105,7 +104,7 @@ func (d *dict) double() {
 	d.dir, d.depth = dir, d.depth+1
 }
 
-// remove takes out key and returns its entry, or nil.
+// remove removes key and returns its entry, or nil.
 func (d *dict) remove(hash uint32, key []byte, cutEpoch uint64) *Entry {
 	if d == nil || d.count == 0 {
 		return nil
@@ -151,7 +150,7 @@ func (d *dict) low(p int) uint32 {
 	return uint32(p) << (32 - d.depth)
 }
 
-// next is the place behind the segment that stands at p.
+// next is the place behind the segment at p.
 func (d *dict) next(p int) int {
 	width := 1 << (d.depth - d.dir[p].depth)
 	return p&^(width-1) + width

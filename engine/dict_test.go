@@ -10,8 +10,8 @@ import (
 	"github.com/dchest/siphash"
 )
 
-// TestDictKeepsWhatAMapWould puts and removes random keys in a dict and in a Go
-// map, and compares them, at sizes from one key to many segments.
+// TestDictKeepsWhatAMapWould puts and removes random keys in a dict and in a Go map, and compares
+// the two, at sizes from one key to many segments.
 func TestDictKeepsWhatAMapWould(t *testing.T) {
 	for _, size := range []int{1, 2, 7, 40, 1000, 20_000, 200_000} {
 		if testing.Short() && size > 20_000 {
@@ -78,8 +78,7 @@ func compare(t *testing.T, d *dict, model map[string]*Entry) {
 	}
 }
 
-// TestWalkBeginsAnywhere compares walks that begin at random hashes with the
-// tail of a whole walk.
+// TestWalkBeginsAnywhere compares walks that begin at random hashes with the end of a whole walk.
 func TestWalkBeginsAnywhere(t *testing.T) {
 	d := &dict{}
 	for i := range 30_000 {
@@ -108,9 +107,9 @@ func walked(d *dict, from uint32) []string {
 	return keys
 }
 
-// TestWalkOrderSurvivesRestore builds a dict with many equal hashes by a random
-// history, fills another in the first one's walk order, as loading a snapshot
-// does, and expects the same order, ties included.
+// TestWalkOrderSurvivesRestore builds a dict with many equal hashes by a random history. It fills
+// another dict in the walk order of the first, as loading a snapshot does, and expects the same
+// order, including keys with equal hashes.
 func TestWalkOrderSurvivesRestore(t *testing.T) {
 	rng := rand.New(rand.NewSource(3))
 	// Eight keys share each hash.
@@ -136,8 +135,8 @@ func TestWalkOrderSurvivesRestore(t *testing.T) {
 	}
 }
 
-// TestKeysOfOneHashFit stores far more keys under the highest hash than stand
-// behind the end of a table: no span makes room for them.
+// TestKeysOfOneHashFit stores far more keys under the highest hash than fit behind the end of a
+// table. A greater span makes no room for them.
 func TestKeysOfOneHashFit(t *testing.T) {
 	d := &dict{}
 	const n = 500
@@ -157,7 +156,7 @@ func TestKeysOfOneHashFit(t *testing.T) {
 	}
 }
 
-// TestSegmentsShrink expects the memory of deleted keys to come back.
+// TestSegmentsShrink: the memory of deleted keys is released.
 func TestSegmentsShrink(t *testing.T) {
 	d := &dict{}
 	key := func(i int) []byte { return fmt.Appendf(nil, "%d", i) }
@@ -177,8 +176,7 @@ func TestSegmentsShrink(t *testing.T) {
 	}
 }
 
-// TestCutKeepsSegments changes a dict whose segments a cut holds and expects
-// those untouched.
+// TestCutKeepsSegments changes a dict whose segments a cut keeps. Those segments must not change.
 func TestCutKeepsSegments(t *testing.T) {
 	d := &dict{}
 	put := func(i int, epoch uint64) {

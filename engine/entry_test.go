@@ -6,9 +6,8 @@ import (
 	"testing"
 )
 
-// TestEntriesKeepTheirBytes makes strings of all lengths around those where
-// their layout changes, overwrites, copies and renames them, and expects key
-// and text to be what they should.
+// TestEntriesKeepTheirBytes makes strings of all lengths around those at which their layout
+// changes. It overwrites, copies and renames them, and checks key and text.
 func TestEntriesKeepTheirBytes(t *testing.T) {
 	rng := rand.New(rand.NewSource(1))
 	random := func(n int) []byte {
@@ -46,8 +45,8 @@ func TestEntriesKeepTheirBytes(t *testing.T) {
 	}
 }
 
-// TestOverwritingReusesMemory expects a text of the same length to be taken in
-// place, and one that is much shorter not to keep the memory.
+// TestOverwritingReusesMemory: a text of the same length reuses the memory, and a much shorter one
+// does not keep it.
 func TestOverwritingReusesMemory(t *testing.T) {
 	e := NewString([]byte("key"), make([]byte, 100))
 	if !e.setText(bytes.Repeat([]byte("x"), 100)) || !e.setText(bytes.Repeat([]byte("y"), 95)) {
@@ -58,9 +57,8 @@ func TestOverwritingReusesMemory(t *testing.T) {
 	}
 }
 
-// TestATextThatShrinksGivesItsMemoryBack expects a text that becomes a little
-// shorter again and again not to keep what it began with, and memory to be counted
-// as it is.
+// TestATextThatShrinksGivesItsMemoryBack: a text that becomes slightly shorter again and again does
+// not keep its first memory, and the memory is counted correctly.
 func TestATextThatShrinksGivesItsMemoryBack(t *testing.T) {
 	k := New(Config{LockSlots: 1})
 	key, text := []byte("key"), make([]byte, packedMax)
@@ -76,7 +74,7 @@ func TestATextThatShrinksGivesItsMemoryBack(t *testing.T) {
 	if n := k.MemoryBytes(); n != int64(e.MemoryBytes()) || n > 128 {
 		t.Errorf("%d bytes are counted, %d of the entry", n, e.MemoryBytes())
 	}
-	// What is spare is used again.
+	// Spare memory is used again.
 	e = k.SetString(0, 0, key, make([]byte, 100), 0, 1)
 	k.SetString(0, 0, key, make([]byte, 90), 0, 2)
 	if k.SetString(0, 0, key, make([]byte, 100), 0, 3) != e {

@@ -10,32 +10,32 @@ import (
 	"github.com/tidwall/btree"
 )
 
-// Perishable is an object parts of which have an expiry of their own: a hash.
+// Perishable is an object whose parts may have expiries of their own: a hash.
 type Perishable interface {
 	Object
-	// Timed reports whether a part has, or had, an expiry; else the others are 0.
+	// Timed reports whether a part has, or had, an expiry. If it returns false the other methods
+	// return 0.
 	Timed() bool
-	// FirstExpiryMs is when the first part is gone, 0: none expires.
+	// FirstExpiryMs is when the first part expires, 0 if none does.
 	FirstExpiryMs() int64
-	// LastExpiryMs is when the last part is gone and with it the key, 0: never.
+	// LastExpiryMs is when the last part expires, and with it the key, 0 for never.
 	LastExpiryMs() int64
 }
 
-// expiryIndex orders the keys of one lock slot that have an expiry, or parts
-// that have one, by the time the first of that is due. A tree per database: to
-// empty one database, or to swap two, costs no step per key of any. Changed under
-// the slot's exclusive lock.
+// expiryIndex orders the keys of one lock slot that expire, or have parts that do, by the time at
+// which the first of these is due. It has one tree per database, so that flushing one database or
+// swapping two costs no step per key of any database. It changes under the slot's exclusive lock.
 type expiryIndex struct {
 	trees [Databases]*btree.BTreeG[expiry]
-	// nextMs is when the first key is due; readable without a lock.
+	// nextMs is when the first key is due. It can be read without a lock.
 	nextMs atomic.Int64
-	// size is the number of keys in the trees; readable without a lock.
+	// size is the number of keys in the trees. It can be read without a lock.
 	size atomic.Int64
-	// waiting waits for the first key of the keyspace to be due.
+	// waiting is for the caller that waits for the first key of the keyspace to be due.
 	waiting *dueWaiter
 }
 
-// dueWaiter is who sleeps until the first key is due.
+// dueWaiter holds the caller that sleeps until the first key is due.
 type dueWaiter struct{ until atomic.Pointer[dueSleep] }
 
 type dueSleep struct {
@@ -43,18 +43,18 @@ type dueSleep struct {
 	wake func()
 }
 
-// look wakes who sleeps longer than until a key is due.
+// look wakes the sleeping caller if a key is due earlier than the caller would wake up.
 func (d *dueWaiter) look(nextMs int64) {
 	if s := d.until.Load(); s != nil && nextMs != 0 && nextMs < s.atMs && d.until.CompareAndSwap(s, nil) {
 		s.wake()
 	}
 }
 
-// WakeBefore calls wake, once, as soon as a key is due before a time: its caller sleeps until then. It replaces an
-// earlier request. wake must not block; the goroutine that changes the key calls it.
+// WakeBefore calls wake, once, as soon as a key is due before atMs: the caller sleeps until then.
+// It replaces an earlier request. wake must not block; the goroutine that changes the key calls it.
 func (k *Keyspace) WakeBefore(atMs int64, wake func()) {
 	k.waiting.until.Store(&dueSleep{atMs, wake})
-	// What has come since the caller looked.
+	// A key may have come since the caller looked.
 	if nextMs, slot := k.NextExpiryMs(); slot >= 0 {
 		k.waiting.look(nextMs)
 	}
@@ -72,7 +72,7 @@ func expiryLess(a, b expiry) bool {
 	return strings.Compare(a.e.Key(), b.e.Key()) < 0
 }
 
-// add puts an entry in if it is ever due.
+// add adds an entry to the index if it is ever due.
 func (x *expiryIndex) add(db int, e *Entry) {
 	at := e.DueAtMs()
 	if at == 0 {
@@ -85,7 +85,7 @@ func (x *expiryIndex) add(db int, e *Entry) {
 	x.refresh()
 }
 
-// remove takes an entry out, of which nothing that add looked at has changed.
+// remove removes an entry. The fields that add looked at must not have changed since then.
 func (x *expiryIndex) remove(db int, e *Entry) {
 	at := e.DueAtMs()
 	if at == 0 {
@@ -117,7 +117,7 @@ func (x *expiryIndex) refresh() {
 // swap exchanges two databases.
 func (x *expiryIndex) swap(a, b int) { x.trees[a], x.trees[b] = x.trees[b], x.trees[a] }
 
-// drop takes one database out.
+// drop removes one database.
 func (x *expiryIndex) drop(db int) {
 	if x.trees[db] != nil {
 		x.trees[db] = nil
@@ -131,8 +131,8 @@ type indexed struct {
 	db int
 }
 
-// nearest returns up to limit entries that are due by untilMs and that suit,
-// nearest first. It looks at no more than looksMax of each database.
+// nearest returns up to limit entries that are due by untilMs and that suit, nearest first. It
+// looks at most at looksMax entries of each database.
 func (x *expiryIndex) nearest(untilMs int64, limit, looksMax int, suits func(*Entry) bool) []indexed {
 	var found []indexed
 	for db, tree := range &x.trees {
@@ -156,7 +156,7 @@ func (x *expiryIndex) nearest(untilMs int64, limit, looksMax int, suits func(*En
 	return found[:min(limit, len(found))]
 }
 
-// perishable returns the object if parts of it may be given an expiry, else nil.
+// perishable returns the object if its parts can have expiries, otherwise nil.
 func (e *Entry) perishable() Perishable {
 	if e.kind != KindHash {
 		return nil
@@ -165,8 +165,8 @@ func (e *Entry) perishable() Perishable {
 	return p
 }
 
-// ExpiredAt reports whether the key is gone at nowMs: its own expiry has come, or
-// that of all its parts.
+// ExpiredAt reports whether the key has expired at nowMs: by its own expiry, or by that of all its
+// parts.
 func (e *Entry) ExpiredAt(nowMs int64) bool {
 	if e.ExpireAtMs != 0 && e.ExpireAtMs <= nowMs {
 		return true
@@ -178,7 +178,7 @@ func (e *Entry) ExpiredAt(nowMs int64) bool {
 	return false
 }
 
-// Lasts tells that neither the key nor a part of it can expire.
+// Lasts reports whether neither the key nor a part of it can expire.
 func (e *Entry) Lasts() bool {
 	if e.ExpireAtMs != 0 {
 		return false
@@ -187,7 +187,7 @@ func (e *Entry) Lasts() bool {
 	return p == nil || !p.Timed()
 }
 
-// DueAtMs is when the key or the first part of it is due, 0: never.
+// DueAtMs is when the key or its first part is due, 0 for never.
 func (e *Entry) DueAtMs() int64 {
 	if p := e.perishable(); p != nil {
 		if at := p.FirstExpiryMs(); at != 0 && (e.ExpireAtMs == 0 || at < e.ExpireAtMs) {
@@ -197,15 +197,14 @@ func (e *Entry) DueAtMs() int64 {
 	return e.ExpireAtMs
 }
 
-// Due is a key that has reached its expiry, or part of which has.
+// Due is a key that has expired, or of which a part has.
 type Due struct {
 	DB  int
 	Key string
 }
 
-// NextExpiryMs is the time at which the first key of any slot is due, and its
-// slot; math.MaxInt64 and -1 when no key has an expiry. It needs no lock, and
-// may be off by changes under way.
+// NextExpiryMs is the time at which the first key of any slot is due, and its slot, or
+// math.MaxInt64 and -1 if no key has an expiry. It needs no lock, and may miss concurrent changes.
 func (k *Keyspace) NextExpiryMs() (atMs int64, slot int32) {
 	atMs, slot = math.MaxInt64, -1
 	for i := range k.slots {
@@ -216,12 +215,11 @@ func (k *Keyspace) NextExpiryMs() (atMs int64, slot int32) {
 	return atMs, slot
 }
 
-// SlotDueMs is when the first key of a lock slot is due, 0: none. It needs no
-// lock.
+// SlotDueMs is when the first key of a lock slot is due, 0 if there is none. It needs no lock.
 func (k *Keyspace) SlotDueMs(slot int32) int64 { return k.slots[slot].expires.nextMs.Load() }
 
-// AppendDue appends up to limit keys of a lock slot that are due at nowMs. It
-// needs the slot shared.
+// AppendDue appends up to limit keys of a lock slot that are due at nowMs. It needs a shared lock
+// on the slot.
 func (k *Keyspace) AppendDue(dst []Due, slot int32, nowMs int64, limit int) []Due {
 	all := func(*Entry) bool { return true }
 	for _, it := range k.slots[slot].expires.nearest(nowMs, limit, limit, all) {

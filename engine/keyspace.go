@@ -1,26 +1,20 @@
-// Package engine holds one shard's keyspace: databases of keys, divided into
-// lock slots.
+// Package engine holds one shard's keyspace: databases of keys, divided into lock slots.
 //
-// The keyspace takes no locks. Its caller holds the lock slot of the key
-// (package sched): shared to read, exclusive to change. Nothing is shared
-// between lock slots but atomic counters, so commands on different slots run
-// at the same time.
+// The keyspace takes no locks. Its caller holds the lock slot of the key (package sched): shared to
+// read, exclusive to change. Lock slots share only atomic counters, so commands on different slots
+// run at the same time.
 //
 // Invariants:
-//   - What the keyspace holds, and the order in which it is walked, is a
-//     function of the txns that ran, not of timing, of Go's map order or of a
-//     snapshot taken or loaded in between. Keys stand in the order of a hash
-//     whose seed is part of the replicated state.
-//   - Every change of a key stores the number of the txn that made it as the
-//     key's version; WATCH compares versions.
-//   - The work of a txn is counted in a unit of about a nanosecond of one core
-//     (package command, work.go), by what it does and not by a clock: all
-//     replicas count the same.
-//   - While a cut is open (see Cut), entries and segments it holds are never
-//     changed in place.
+//   - The content of the keyspace, and the order of walks, is a function of the txns that ran. It does not
+//     depend on timing, on Go's map order, or on a snapshot that was taken or loaded in between. Keys are in
+//     the order of a hash whose seed is part of the replicated state.
+//   - Every change of a key stores the number of its txn as the key's version. WATCH compares versions.
+//   - The work of a txn is counted in a unit of about a nanosecond of one core (package command,
+//     work.go). It depends on what the txn does and not on a clock, so all replicas count the same.
+//   - While a cut is open (see Cut), the entries and segments that it keeps are never changed in place.
 //
-// A single table for all keys with a lock of its own would have to be locked
-// beside the lock slots; one table per lock slot needs no second lock.
+// A single table for all keys would need a lock of its own in addition to the lock slots. One table
+// per lock slot needs no second lock.
 package engine
 
 import (
@@ -35,17 +29,17 @@ import (
 // Databases is the number of databases SELECT can choose from.
 const Databases = 16
 
-// Config is what a keyspace is made with. It is part of the replicated state
-// of a shard and must be the same on all its replicas.
+// Config is the configuration of a keyspace. It is part of the replicated state of a shard and must
+// be the same on all its replicas.
 type Config struct {
 	// LockSlots is the number of lock slots, 1 to hashslot.Count.
 	LockSlots int
-	// Seed keys the hash that orders the keys, so that clients cannot choose
-	// keys that collide.
+	// Seed is the key of the hash that orders the keys, so that clients cannot choose keys that
+	// collide.
 	Seed [16]byte
 }
 
-// Possible reports whether a keyspace can be made with it.
+// Possible reports whether the configuration is valid.
 func (c Config) Possible() bool { return 1 <= c.LockSlots && c.LockSlots <= hashslot.Count }
 
 // Keyspace is one shard's keys and values.
@@ -53,24 +47,24 @@ type Keyspace struct {
 	cfg          Config
 	seed0, seed1 uint64
 	slots        []slotSpace
-	// swappedAt is the number of the last txn that swapped a database's
-	// content; guarded by the global lock.
+	// swappedAt is the number of the last txn that swapped a database's content. It is guarded by
+	// the global lock.
 	swappedAt [Databases]uint64
 	keys      [Databases]atomic.Int64
 	volatile  [Databases]atomic.Int64
-	// expirySec is the sum of the expiries, in seconds, and perishing the number
-	// of keys parts of which have one.
+	// expirySec is the sum of the expiries, in seconds, and perishing the number of keys of which a
+	// part has an expiry.
 	expirySec [Databases]atomic.Int64
 	perishing [Databases]atomic.Int64
 	memory    [Databases]atomic.Int64
 	cuts      uint64 // number of cuts opened so far
 	cut       atomic.Pointer[Cut]
-	// waiting is who waits for the first key to be due.
+	// waiting is for the caller that waits for the first key to be due.
 	waiting dueWaiter
-	// gone is called with streams that leave; see TellGone.
+	// gone is called with streams that are removed; see TellGone.
 	gone func(db int, key []byte)
 
-	// Stats counts what INFO shows; it is not state.
+	// Stats counts what INFO shows. It is not state.
 	Stats Stats
 }
 
@@ -79,12 +73,12 @@ type Stats struct {
 	Hits, Misses, Expired, Evicted atomic.Int64
 }
 
-// slotSpace is what one lock slot guards.
+// slotSpace is the content of one lock slot, guarded by that slot's lock.
 type slotSpace struct {
 	dbs     [Databases]*dict
 	expires expiryIndex
 	deleted deletions
-	// keys is the number of keys of all databases, readable without a lock.
+	// keys is the number of keys of all databases. It can be read without a lock.
 	keys atomic.Int64
 	// cutEpoch is the last cut that has captured this slot.
 	cutEpoch uint64
@@ -106,10 +100,9 @@ func New(cfg Config) *Keyspace {
 	return k
 }
 
-// TellGone has f called with each stream that leaves the keyspace or has another
-// value in its place, but for those of a database that is emptied or swapped. f
-// must not block, nor keep the key, nor reach the keyspace. It is set before the
-// keyspace is used.
+// TellGone makes the keyspace call f with each stream that is removed or replaced by another value,
+// except for streams of a database that is flushed or swapped. f must not block, keep the key, or
+// use the keyspace. TellGone must be called before the keyspace is used.
 func (k *Keyspace) TellGone(f func(db int, key []byte)) { k.gone = f }
 
 func (k *Keyspace) tellGone(db int, e *Entry) {
@@ -118,7 +111,7 @@ func (k *Keyspace) tellGone(db int, e *Entry) {
 	}
 }
 
-// Config returns what the keyspace was made with.
+// Config returns the configuration of the keyspace.
 func (k *Keyspace) Config() Config { return k.cfg }
 
 // LockSlots is the number of lock slots.
@@ -136,7 +129,7 @@ func (k *Keyspace) LockSlotOfHash(hashSlot uint16) int32 { return int32(int(hash
 func (k *Keyspace) LockSlotOf(e *Entry) int32 { return k.LockSlot(e.KeyBytes()) }
 
 func (k *Keyspace) hash(key []byte) uint32 {
-	// 0 stands for an empty place in a segment.
+	// 0 marks an empty place in a segment.
 	return max(uint32(siphash.Hash(k.seed0, k.seed1, key)>>32), 1)
 }
 
@@ -149,18 +142,17 @@ func (k *Keyspace) Find(slot int32, db int, key []byte) *Entry {
 	return d.find(k.hash(key), key)
 }
 
-// Put stores e in its slot, in place of an entry of the same key, and makes
-// txnNo its version.
+// Put stores e in its slot, in place of an entry of the same key, and makes txnNo its version.
 func (k *Keyspace) Put(slot int32, db int, e *Entry, txnNo uint64) {
 	s := k.change(slot, txnNo)
 	e.Version = txnNo
 	k.put(s, db, k.hash(e.KeyBytes()), e, txnNo)
 }
 
-// SetString stores a string under key in place of whatever was there, with an
-// expiry (0: none), and returns its entry. Key and text are copied. It is Put
-// for the most common write: where the key holds a string that no cut holds,
-// it changes the entry and, if the length allows, its text in place.
+// SetString stores a string under key in place of whatever is there, with an expiry (0 for none),
+// and returns its entry. Key and text are copied. It is Put for the most common write. If the key
+// holds a string that no cut keeps, it changes the entry and, if the length allows, its text in
+// place.
 func (k *Keyspace) SetString(slot int32, db int, key, text []byte, expireAtMs int64, txnNo uint64) *Entry {
 	s := k.change(slot, txnNo)
 	hash := k.hash(key)
@@ -185,7 +177,7 @@ func (k *Keyspace) SetText(slot int32, db int, e *Entry, text []byte, txnNo uint
 	return n
 }
 
-// overwrite changes a string in place, and tells whether it could.
+// overwrite changes a string in place, and reports whether that was possible.
 func (k *Keyspace) overwrite(s *slotSpace, db int, e *Entry, text []byte, expireAtMs int64, txnNo uint64) bool {
 	if k.held(e, txnNo) {
 		return false
@@ -225,7 +217,7 @@ func (k *Keyspace) put(s *slotSpace, db int, hash uint32, e *Entry, txnNo uint64
 	k.countPerishing(db, e, 1)
 }
 
-// Remove takes a key out and returns its entry, or nil.
+// Remove removes a key and returns its entry, or nil.
 func (k *Keyspace) Remove(slot int32, db int, key []byte, txnNo uint64) *Entry {
 	s := k.change(slot, txnNo)
 	hash := k.hash(key)
@@ -241,7 +233,7 @@ func (k *Keyspace) Remove(slot int32, db int, key []byte, txnNo uint64) *Entry {
 	return e
 }
 
-// forget takes an entry that left the keyspace out of the counters.
+// forget removes an entry, which has left the keyspace, from the counters.
 func (k *Keyspace) forget(s *slotSpace, db int, e *Entry) {
 	k.memory[db].Add(-int64(e.MemoryBytes()))
 	s.expires.remove(db, e)
@@ -258,9 +250,9 @@ func (k *Keyspace) countPerishing(db int, e *Entry, by int64) {
 	}
 }
 
-// Mutable returns the entry to change in place for a key whose entry is e: e
-// itself, or a copy that took its place because an open cut holds e. The
-// caller must end the change with Changed, and must not touch ExpireAtMs.
+// Mutable returns the entry to change in place for a key whose entry is e: e itself, or a copy that
+// has replaced it because an open cut keeps e. The caller must end the change with Changed, and
+// must not change ExpireAtMs.
 func (k *Keyspace) Mutable(slot int32, db int, e *Entry, txnNo uint64) *Entry {
 	k.memory[db].Add(-int64(e.MemoryBytes()))
 	k.countPerishing(db, e, -1)
@@ -280,8 +272,8 @@ func (k *Keyspace) Mutable(slot int32, db int, e *Entry, txnNo uint64) *Entry {
 	return e
 }
 
-// Changed ends a change begun with Mutable. A perishable object, whose first
-// expiry may be another now, has been out of the index meanwhile.
+// Changed ends a change begun with Mutable. A perishable object is not in the index in between,
+// because the change may alter its first expiry.
 func (k *Keyspace) Changed(db int, e *Entry, txnNo uint64) {
 	if e.perishable() != nil && e.DueAtMs() != 0 {
 		k.slots[k.LockSlotOf(e)].expires.add(db, e)
@@ -291,20 +283,20 @@ func (k *Keyspace) Changed(db int, e *Entry, txnNo uint64) {
 	k.countPerishing(db, e, 1)
 }
 
-// SetExpire changes when a key is gone (0: never) and makes txnNo its version.
+// SetExpire changes a key's expiry (0 for never) and makes txnNo its version.
 func (k *Keyspace) SetExpire(slot int32, db int, e *Entry, atMs int64, txnNo uint64) {
 	e = k.Mutable(slot, db, e, txnNo)
 	s := &k.slots[slot]
 	if e.perishable() == nil {
 		k.reschedule(s, db, e, atMs)
 	} else {
-		// Mutable and Changed see to the index.
+		// Mutable and Changed update the index.
 		k.setExpiry(db, e, atMs)
 	}
 	k.Changed(db, e, txnNo)
 }
 
-// reschedule changes when an entry that may be changed in place is gone.
+// reschedule changes the expiry of an entry that may be changed in place.
 func (k *Keyspace) reschedule(s *slotSpace, db int, e *Entry, atMs int64) {
 	s.expires.remove(db, e)
 	k.setExpiry(db, e, atMs)
@@ -322,8 +314,7 @@ func (k *Keyspace) setExpiry(db int, e *Entry, atMs int64) {
 	e.ExpireAtMs = atMs
 }
 
-// change returns a slot that is about to be changed by txnNo, after an open
-// cut has captured it.
+// change returns a slot that txnNo is about to change. If a cut is open it captures the slot first.
 func (k *Keyspace) change(slot int32, txnNo uint64) *slotSpace {
 	s := &k.slots[slot]
 	if c := k.cut.Load(); c != nil && txnNo > c.no && s.cutEpoch != c.epoch {
@@ -332,15 +323,14 @@ func (k *Keyspace) change(slot int32, txnNo uint64) *slotSpace {
 	return s
 }
 
-// held reports whether an open cut holds on to e, so that txnNo must not change
-// it in place.
+// held reports whether an open cut keeps e, so that txnNo must not change it in place.
 func (k *Keyspace) held(e *Entry, txnNo uint64) bool {
 	c := k.cut.Load()
 	return c != nil && txnNo > c.no && e.Version <= c.no
 }
 
-// Moved returns an entry with the value of e, expiry included, under another
-// key. The caller puts it in its place and removes e in the same txn.
+// Moved returns an entry with the value of e, including its expiry, under another key. The caller
+// stores it and removes e in the same txn.
 func (k *Keyspace) Moved(e *Entry, key []byte, txnNo uint64) *Entry {
 	if k.held(e, txnNo) {
 		return e.Copied(key)
@@ -348,7 +338,7 @@ func (k *Keyspace) Moved(e *Entry, key []byte, txnNo uint64) *Entry {
 	return e.renamed(key)
 }
 
-// cutEpoch is the epoch of the open cut if txnNo comes after it, else 0.
+// cutEpoch is the epoch of the open cut if txnNo comes after it, otherwise 0.
 func (k *Keyspace) cutEpoch(txnNo uint64) uint64 {
 	if c := k.cut.Load(); c != nil && txnNo > c.no {
 		return c.epoch
@@ -356,15 +346,13 @@ func (k *Keyspace) cutEpoch(txnNo uint64) uint64 {
 	return 0
 }
 
-// Keys is the number of keys of a database, those due but not yet deleted
-// included.
+// Keys is the number of keys of a database, including those that are due but not deleted yet.
 func (k *Keyspace) Keys(db int) int { return int(k.keys[db].Load()) }
 
 // Volatile is the number of keys of a database that have an expiry.
 func (k *Keyspace) Volatile(db int) int { return int(k.volatile[db].Load()) }
 
-// MeanExpirySec is the mean of the expiries of a database's keys, in Unix
-// time, 0 if none has one.
+// MeanExpirySec is the mean expiry of a database's keys, in Unix time, or 0 if none has an expiry.
 func (k *Keyspace) MeanExpirySec(db int) int64 {
 	n := k.volatile[db].Load()
 	if n <= 0 {
@@ -373,7 +361,7 @@ func (k *Keyspace) MeanExpirySec(db int) int64 {
 	return k.expirySec[db].Load() / n
 }
 
-// Perishing is the number of keys of a database parts of which have an expiry.
+// Perishing is the number of keys of a database of which a part has an expiry.
 func (k *Keyspace) Perishing(db int) int { return int(k.perishing[db].Load()) }
 
 // SlotKeys is the number of keys of a database in one lock slot.
@@ -384,7 +372,7 @@ func (k *Keyspace) SlotKeys(slot int32, db int) int {
 	return 0
 }
 
-// MemoryBytes is the memory of all keys and values, about.
+// MemoryBytes is the approximate memory of all keys and values.
 func (k *Keyspace) MemoryBytes() int64 {
 	var sum int64
 	for db := range k.memory {
@@ -393,7 +381,7 @@ func (k *Keyspace) MemoryBytes() int64 {
 	return sum
 }
 
-// IndexBytes is the memory of the index of expiries, about.
+// IndexBytes is the approximate memory of the index of expiries.
 func (k *Keyspace) IndexBytes() int64 {
 	var n int64
 	for db := range k.volatile {
@@ -408,7 +396,7 @@ func (k *Keyspace) Walk(slot int32, db int, from uint32, f func(hash uint32, e *
 	k.slots[slot].dbs[db].walk(from, f)
 }
 
-// WalkRank is Walk for the entries behind the first skip ones.
+// WalkRank is Walk for the entries behind the first skip entries.
 func (k *Keyspace) WalkRank(slot int32, db int, skip int, f func(e *Entry) bool) {
 	for _, s := range k.slots[slot].dbs[db].segments() {
 		if skip >= s.count {
@@ -427,8 +415,7 @@ func (k *Keyspace) WalkRank(slot int32, db int, skip int, f func(e *Entry) bool)
 	}
 }
 
-// Flush empties one database; it needs the global lock. It costs a step per
-// lock slot, not per key.
+// Flush empties one database. It needs the global lock. It costs a step per lock slot, not per key.
 func (k *Keyspace) Flush(db int, txnNo uint64) {
 	for i := range k.slots {
 		s := &k.slots[i]
@@ -448,8 +435,8 @@ func (k *Keyspace) Flush(db int, txnNo uint64) {
 	k.memory[db].Store(0)
 }
 
-// Swap exchanges the content of two databases; it needs the global lock, and
-// costs a step per lock slot.
+// Swap exchanges the content of two databases. It needs the global lock, and costs a step per lock
+// slot.
 func (k *Keyspace) Swap(a, b int, txnNo uint64) {
 	if a == b {
 		return
@@ -473,11 +460,10 @@ func swapCount(a, b *atomic.Int64) {
 	b.Store(n)
 }
 
-// Unchanged reports whether a key is still as a client saw it that read version
-// (0: no such key) after txn seenAt. A deletion that is too long ago to be
-// known counts as a change, and so do an expiry that nowMs has passed and a swap
-// of the database. A key that came since and has lapsed, and nobody has deleted yet, is
-// one that came and went.
+// Unchanged reports whether a key is unchanged for a client that read its version (0 for a missing
+// key) after txn seenAt. A deletion that may have been forgotten counts as a change, and so do an
+// expiry before nowMs and a swap of the database. A key that was made since then and has expired,
+// but is not deleted yet, counts as made and deleted.
 func (k *Keyspace) Unchanged(slot int32, db int, key []byte, version, seenAt uint64, nowMs int64) bool {
 	e := k.Find(slot, db, key)
 	if e != nil && e.ExpiredAt(nowMs) {
@@ -489,8 +475,8 @@ func (k *Keyspace) Unchanged(slot int32, db int, key []byte, version, seenAt uin
 	s := &k.slots[slot]
 	switch {
 	case k.swappedAt[db] > seenAt:
-		// Even where the key was missing then and is missing now: it may have been
-		// made and swapped away in between.
+		// That holds even if the key was missing then and is missing now: it may have been made and
+		// swapped away in between.
 		return false
 	case e != nil:
 		return e.Version == version
@@ -501,16 +487,15 @@ func (k *Keyspace) Unchanged(slot int32, db int, key []byte, version, seenAt uin
 	}
 }
 
-// SeenAt is what a client has seen that read versions in a slot when it had seen
-// txn seenAt: that, or the last txn that deleted something there or swapped the
-// database. It needs the slot shared.
+// SeenAt is the txn up to which a client has seen a slot, if it reads versions there after it had
+// seen txn seenAt: seenAt itself, or the last txn that deleted something there or swapped the
+// database. It needs a shared lock on the slot.
 func (k *Keyspace) SeenAt(slot int32, db int, seenAt uint64) uint64 {
 	return max(seenAt, k.slots[slot].deleted.last(), k.swappedAt[db])
 }
 
-// SwappedAt returns, per database, the number of the last txn that swapped its
-// content.
+// SwappedAt returns, per database, the number of the last txn that swapped its content.
 func (k *Keyspace) SwappedAt() [Databases]uint64 { return k.swappedAt }
 
-// RestoreSwappedAt sets what SwappedAt returned when a snapshot was taken.
+// RestoreSwappedAt sets the result that SwappedAt had when a snapshot was taken.
 func (k *Keyspace) RestoreSwappedAt(at [Databases]uint64) { k.swappedAt = at }

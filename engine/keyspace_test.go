@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestCountersReturnToZero fills a keyspace, empties it key by key and by
-// Flush, and expects nothing to be counted any more.
+// TestCountersReturnToZero fills a keyspace and empties it key by key and by Flush. All counters
+// must end at zero.
 func TestCountersReturnToZero(t *testing.T) {
 	w := newWorld(t, 7, 64)
 	for range 5000 {
@@ -34,8 +34,7 @@ func TestCountersReturnToZero(t *testing.T) {
 	}
 }
 
-// TestDueKeysComeInOrder expects the expiry index to give the keys that are
-// due, soonest first, and no others.
+// TestDueKeysComeInOrder: the expiry index returns exactly the keys that are due, soonest first.
 func TestDueKeysComeInOrder(t *testing.T) {
 	k := New(Config{LockSlots: 1})
 	for i := range 100 {
@@ -59,8 +58,8 @@ func TestDueKeysComeInOrder(t *testing.T) {
 	}
 }
 
-// TestWatchSeesEveryChange takes WATCH's view of a key, changes the keyspace in
-// each way there is, and asks whether the key is unchanged.
+// TestWatchSeesEveryChange records a key as WATCH does, changes the keyspace in every possible way,
+// and checks whether the key counts as unchanged.
 func TestWatchSeesEveryChange(t *testing.T) {
 	key, absent := []byte("here"), []byte("absent")
 	const slot = 0
@@ -115,9 +114,9 @@ func TestWatchSeesEveryChange(t *testing.T) {
 	}
 }
 
-// TestWatchSeesExpiry expects a watched key that expired to count as changed,
-// before and after its deletion, one that was gone to count as the same, and one that
-// came meanwhile to count as changed although it has lapsed.
+// TestWatchSeesExpiry: a watched key that expires counts as changed, before and after its deletion.
+// A key that was missing and is missing counts as unchanged. A key that was made meanwhile counts
+// as changed, although it has expired.
 func TestWatchSeesExpiry(t *testing.T) {
 	k := New(Config{LockSlots: 1})
 	e := NewString([]byte("k"), nil)
@@ -138,7 +137,7 @@ func TestWatchSeesExpiry(t *testing.T) {
 	}
 }
 
-// TestSwapBackAndForth expects two swaps to restore everything.
+// TestSwapBackAndForth: two swaps restore everything.
 func TestSwapBackAndForth(t *testing.T) {
 	w := newWorld(t, 5, 16)
 	for range 3000 {
@@ -151,8 +150,8 @@ func TestSwapBackAndForth(t *testing.T) {
 	w.checkCounters()
 }
 
-// TestRawStringGrowsInPlace expects GrowText to keep what is there and to fill
-// with zero bytes, also where a longer text once stood.
+// TestRawStringGrowsInPlace: GrowText keeps the text and fills with zero bytes, also where a longer
+// text was before.
 func TestRawStringGrowsInPlace(t *testing.T) {
 	e := NewRawString([]byte("k"), []byte("abc"), 0)
 	if got := e.GrowText(5); string(got) != "abc\x00\x00" {
@@ -166,9 +165,9 @@ func TestRawStringGrowsInPlace(t *testing.T) {
 	}
 }
 
-// TestOtherDatabasesIndexIsLeftAlone: to empty or to swap databases costs no step
-// per key of another one, so that whoever flushes a small database does not hold
-// up those who use a large one.
+// TestOtherDatabasesIndexIsLeftAlone: flushing or swapping databases costs no step per key of
+// another database. So a client that flushes a small database does not delay clients that use a
+// large one.
 func TestOtherDatabasesIndexIsLeftAlone(t *testing.T) {
 	k := New(Config{LockSlots: 1})
 	for i := range 100 {
@@ -193,7 +192,8 @@ func TestOtherDatabasesIndexIsLeftAlone(t *testing.T) {
 	}
 }
 
-// Who sleeps until the first key is due is woken when one comes that is due before, once, and by nothing else.
+// A caller that sleeps until the first key is due is woken once if a key with an earlier expiry
+// comes, and by nothing else.
 func TestWhoWaitsForADueKeyIsWoken(t *testing.T) {
 	ks := New(Config{LockSlots: 4})
 	woken := 0

@@ -1,22 +1,21 @@
 package engine
 
-// segment is a piece of a dict: a table of entries sorted by hash, in which an
-// entry stands at the place its hash points to or a little behind it (linear
-// probing without wrap-around, so the table as a whole stays in hash order).
-// It is never larger than segmentMax, so growing, splitting or copying one is
-// a matter of microseconds whatever the size of the keyspace.
+// segment is a piece of a dict: a table of entries sorted by hash. An entry is at the place that
+// its hash points to or slightly behind it (linear probing without wrap-around, so the whole table
+// stays in hash order). A segment is never larger than segmentMax, so growing, splitting or copying
+// one takes microseconds, whatever the size of the keyspace.
 type segment struct {
-	// hashes[i] belongs to entries[i]; it is 0 where that is nil, and only there.
+	// hashes[i] is the hash of entries[i]. It is 0 exactly if entries[i] is nil.
 	hashes  []uint32
 	entries []*Entry
 	count   int
-	// span is the number of places hashes are spread over; the tables are
-	// longer, by segmentSlack at first, for what is pushed beyond the end.
+	// span is the number of places over which hashes are spread. The tables are longer, by
+	// segmentSlack at first, for entries that are pushed beyond the end.
 	span int
-	// depth is the number of leading hash bits all entries share.
+	// depth is the number of leading hash bits that all entries share.
 	depth uint8
-	// cutEpoch is the last cut that holds on to this segment: a txn that changes
-	// it while that cut is being written must copy it first.
+	// cutEpoch is the last cut that keeps this segment. A txn that changes the segment while that
+	// cut is being written must copy it first.
 	cutEpoch uint64
 }
 
@@ -35,15 +34,15 @@ func newSegment(depth uint8, span, slack int) *segment {
 	}
 }
 
-// home is the place a hash points to.
+// home is the place that a hash points to.
 func (s *segment) home(hash uint32) int {
 	return int(uint64(hash<<s.depth) * uint64(s.span) >> 32)
 }
 
 // find returns the place of key, or -1.
 func (s *segment) find(hash uint32, key []byte) int {
-	// The entries are not touched until a hash matches: each would be a cache
-	// miss, and they were a fifth of a SET's time.
+	// The entries are not read until a hash matches. Each read would be a cache miss, and those
+	// were a fifth of a SET's time.
 	for i, h := range s.hashes[s.home(hash):] {
 		if h == hash {
 			if at := s.home(hash) + i; s.entries[at].Key() == string(key) {
@@ -56,8 +55,8 @@ func (s *segment) find(hash uint32, key []byte) int {
 	return -1
 }
 
-// insert adds an entry whose key is not in the segment. It reports false, and
-// changes nothing, when the table is too full.
+// insert adds an entry whose key is not in the segment. It returns false, and changes nothing, if
+// the table is too full.
 func (s *segment) insert(hash uint32, e *Entry) bool {
 	i := s.home(hash)
 	for i < len(s.entries) && s.entries[i] != nil && s.hashes[i] <= hash {
@@ -77,7 +76,7 @@ func (s *segment) insert(hash uint32, e *Entry) bool {
 	return true
 }
 
-// removeAt takes out the entry at place i and closes the gap.
+// removeAt removes the entry at place i and closes the gap.
 func (s *segment) removeAt(i int) {
 	for i+1 < len(s.entries) && s.entries[i+1] != nil && s.home(s.hashes[i+1]) <= i {
 		s.entries[i], s.hashes[i] = s.entries[i+1], s.hashes[i+1]
@@ -87,12 +86,12 @@ func (s *segment) removeAt(i int) {
 	s.count--
 }
 
-// full reports whether the segment must grow before another entry comes in: beyond
-// nine tenths, runs become long.
+// full reports whether the segment must grow before another entry is added. Beyond nine tenths,
+// runs become long.
 func (s *segment) full() bool { return s.count*10 >= s.span*9 }
 
-// larger returns a copy with more room: a greater span when it is full, else
-// only more slack, for then many equal hashes stand at its end.
+// larger returns a copy with more room: with a greater span if the segment is full, otherwise only
+// with more slack, because then many equal hashes are at its end.
 func (s *segment) larger() *segment {
 	if s.full() {
 		return s.rebuilt(s.span + s.span/2 + 2)
@@ -117,8 +116,8 @@ func (s *segment) part(depth uint8, span, slack int, low, high uint32) *segment 
 	}
 }
 
-// takeAll inserts all entries of from with a hash in [low, high]. They come
-// sorted, so each goes right behind the one before it.
+// takeAll inserts all entries of from with a hash in [low, high]. They are sorted, so each goes
+// right behind the one before it.
 func (s *segment) takeAll(from *segment, low, high uint32) bool {
 	next := 0
 	for i, e := range from.entries {
@@ -148,7 +147,7 @@ func (s *segment) split(prefix uint32) (low, high *segment) {
 	return low, high
 }
 
-// copied returns a copy for a txn to change while a cut holds on to this one.
+// copied returns a copy for a txn to change while a cut keeps this one.
 func (s *segment) copied() *segment {
 	n := *s
 	n.hashes = append([]uint32(nil), s.hashes...)

@@ -5,38 +5,38 @@ import (
 	"sync/atomic"
 )
 
-// An entry's field use records how its key was used, as Redis's lru field does: under an
-// LRU policy the tick of the last use, under an LFU policy the minute of the
-// last use (16 bits) before a logarithmic counter of uses (8 bits). It belongs to
-// the replica, not to the state: no log entry and no snapshot carries it, and 0
-// says that nothing is known. Readers under a shared lock change it too.
+// An entry's field use records how its key was used, like Redis's lru field. Under an LRU policy it
+// is the tick of the last use. Under an LFU policy it is the minute of the last use (16 bits),
+// followed by a logarithmic counter of uses (8 bits). It belongs to the replica and not to the
+// state: no log entry and no snapshot contains it, and 0 means that nothing is known. Readers under
+// a shared lock change it too.
 //
-// What was recorded under one kind of policy means little under the other; it
-// is replaced as keys are used.
+// A record from one kind of policy means little under the other. It is replaced when the key is
+// used.
 
-// UseTicks is how many ticks of the clock of uses a second has. Redis's clock
-// has one; a cache that is all new within a second needs more.
+// UseTicks is the number of ticks per second of the clock of uses. Redis's clock has one. A cache
+// in which every key is less than a second old needs more.
 const UseTicks = 10
 
 // UseMinute is the minute of an LFU record at a tick.
 func UseMinute(tick uint32) uint16 { return uint16(tick / (60 * UseTicks)) }
 
 const (
-	// lfuFresh is the counter of a new key, so that it is not the first to go.
+	// lfuFresh is the counter of a new key, so that a new key is not evicted first.
 	lfuFresh = 5
 	lfuMost  = 255
 )
 
 // LFU says how uses are counted: lfu-log-factor and lfu-decay-time.
 type LFU struct {
-	// LogFactor slows the counter down the more, the higher it stands.
+	// LogFactor slows the counter down, the more the higher the counter is.
 	LogFactor int64
-	// DecayMin is after how many minutes without use the counter falls by one, 0:
+	// DecayMin is the number of minutes without use after which the counter falls by one, 0 for
 	// never.
 	DecayMin int64
 }
 
-// UnusedMin is for how many minutes the key of a record was not used.
+// UnusedMin is the number of minutes since the last use in a record.
 func UnusedMin(record uint32, minute uint16) uint16 { return minute - uint16(record>>8) }
 
 // Use returns the raw record of how the key was used.
@@ -49,9 +49,8 @@ func (e *Entry) Touch(tick uint32) {
 	}
 }
 
-// TouchLFU records a use under an LFU policy, in a minute of the clock of uses;
-// chance decides whether the counter grows. Of uses at the same moment one may
-// be lost.
+// TouchLFU records a use under an LFU policy, in a minute of the clock of uses. chance decides
+// whether the counter grows. If two uses happen at the same moment one of them may be lost.
 func (e *Entry) TouchLFU(minute uint16, chance uint64, l LFU) {
 	record := e.Use()
 	n := uint8(lfuFresh)
@@ -66,7 +65,7 @@ func (e *Entry) SetLFU(minute uint16, n uint8) { e.Touch(lfuRecord(minute, n)) }
 
 func lfuRecord(minute uint16, n uint8) uint32 { return uint32(minute)<<8 | uint32(n) }
 
-// Count is the counter in a record, less what it lost since.
+// Count is the counter in a record, less the decay since then.
 func (l LFU) Count(record uint32, minute uint16) uint8 {
 	n := int64(record & lfuMost)
 	if l.DecayMin > 0 {
@@ -89,7 +88,7 @@ func (l LFU) grown(n uint8, chance uint64) uint8 {
 	return n + 1
 }
 
-// inheritUse takes over how the key was used before it got another value.
+// inheritUse takes over the record of use from the entry that e replaces.
 func (e *Entry) inheritUse(old *Entry) {
 	if e.Use() == 0 {
 		e.Touch(old.Use())

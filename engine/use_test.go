@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestLFUCounterGrowsAsRedisDoes compares with the table in Redis's own
-// redis.conf: the counter after so many uses, by lfu-log-factor.
+// TestLFUCounterGrowsAsRedisDoes compares with the table in Redis's own redis.conf: the counter
+// after so many uses, by lfu-log-factor.
 func TestLFUCounterGrowsAsRedisDoes(t *testing.T) {
 	const trials = 40
 	rng := rand.New(rand.NewPCG(1, 2))
@@ -51,7 +51,7 @@ func TestLFUCounterDecays(t *testing.T) {
 		if got := l.Count(e.Use(), c.now); got != c.want {
 			t.Errorf("%+v: %d", c, got)
 		}
-		// A use counts from there.
+		// A use adds to the decayed counter.
 		e.TouchLFU(c.now, 0, l)
 		if got := l.Count(e.Use(), c.now); got != c.want+1 {
 			t.Errorf("%+v: %d after another use", c, got)

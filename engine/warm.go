@@ -13,11 +13,10 @@ type Lookup struct {
 	entry   *Entry
 }
 
-// Warm brings the memory that Find of each key will touch into the processor's
-// cache. A lookup is a chain of loads, each of which waits for the one before it;
-// here all keys take their first step, then all their second, so that the
-// processor waits for many loads at once. It changes nothing. The caller holds
-// all the keys' slots. For a single key it is of no use.
+// Warm loads the memory that Find of each key will read into the processor's cache. A lookup is a
+// chain of loads, each of which waits for the one before it. Here all keys take their first step,
+// then all take their second, so that the processor waits for many loads at once. Warm changes
+// nothing. The caller holds the slots of all keys. For a single key it has no benefit.
 func (k *Keyspace) Warm(keys []Lookup) {
 	for i := range keys {
 		keys[i].hash = k.hash(keys[i].Key)
@@ -43,14 +42,13 @@ func (k *Keyspace) Warm(keys []Lookup) {
 	}
 	for i := range keys {
 		if e := keys[i].entry; e != nil {
-			// Any use of what was loaded will do, as long as the compiler keeps it.
+			// Any use of the loaded memory will do, as long as the compiler keeps it.
 			keys[i].at = int32(e.keyLen)
 		}
 	}
 }
 
-// first is the first entry with a hash at or behind its home, nil if there is
-// none.
+// first is the first entry with this hash, or nil if there is none. home is the hash's home.
 func (s *segment) first(home int, hash uint32) *Entry {
 	for i, h := range s.hashes[home:] {
 		if h == hash {

@@ -35,9 +35,9 @@ import (
 // There is no other way to end a txn that is in the log: at any other moment the replicas are at
 // different positions.
 type backlog struct {
-	mu sync.Mutex // guards what follows
-	// done is what was done by txns up to the open cut, or by all if there is none; later is
-	// what was done by those behind it.
+	mu sync.Mutex // guards the fields below
+	// done is the work of the txns up to the open cut, or of all txns if no cut is open. later is
+	// the work of the txns after the open cut.
 	done, later rowWork
 	// cutNo is the number of the last txn before the open cut. cutting reports whether a cut is
 	// open.
@@ -97,7 +97,7 @@ type mark struct {
 	slots       []Told
 }
 
-// markOf records what the leader has reported for the rows of an access. The applying goroutine
+// markOf records the work that the leader has reported for the rows of an access. The applying goroutine
 // calls it in log order.
 func (b *backlog) markOf(a *sched.Access) *mark {
 	b.mu.Lock()
@@ -172,7 +172,7 @@ func (b *backlog) addTo(to rowWork, r Row, work uint64) {
 	}
 }
 
-// tell applies what a leader has reported in an entry.
+// tell applies the work that a leader has reported in an entry.
 func (b *backlog) tell(told []Told) {
 	if len(told) == 0 {
 		return
@@ -189,7 +189,7 @@ func (b *backlog) tell(told []Told) {
 	b.untoldRows.Store(int64(len(b.untold)))
 }
 
-// untoldNow is what a leader has to report in the entry that it is making.
+// untoldNow is the work that a leader has to report in the entry that it is making.
 func (b *backlog) untoldNow() []Told {
 	if b.untoldRows.Load() == 0 {
 		return nil

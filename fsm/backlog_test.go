@@ -13,14 +13,14 @@ import (
 
 const (
 	backlogLimitMs = 10
-	// spinsFor is a script of some milliseconds of work; ARGV[1] is how long its loop is.
+	// spinsFor is a script of some milliseconds of work. ARGV[1] is the length of its loop.
 	spinsFor   = "for i = 1, ARGV[1] do end redis.call('incr', 'ran')"
 	spinsOwn   = flagged + "for i = 1, ARGV[1] do end redis.call('incr', KEYS[1])"
 	spinsLong  = "100000"
 	spinsBrief = "1"
 )
 
-// backlogMachine is a machine whose limit is small, with what its txns did.
+// backlogMachine is a machine with a small limit.
 type backlogMachine struct {
 	*lockedMachine
 	no uint64
@@ -36,7 +36,7 @@ func limitTxn(ms int) Txn {
 	return Txn{Kind: KindSetting, Proto: 2, Ops: txnOf(0, "lockstep.set", "outstanding-work-max-ms", fmt.Sprint(ms)).Ops}
 }
 
-// entry is the next entry, of one bundle with these txns.
+// entry is the next entry, with one bundle of these txns.
 func (m *backlogMachine) entry(told []Told, free []int, txns ...Txn) []byte {
 	m.index++
 	b := NewEntryBuilder(7, EntryID{1, 1, m.index}, 1000+int64(m.index), 128)
@@ -46,7 +46,7 @@ func (m *backlogMachine) entry(told []Told, free []int, txns ...Txn) []byte {
 	return b.Finish()
 }
 
-// run applies an entry and tells what became of its txns.
+// run applies an entry and returns the outcomes of its txns.
 func (m *backlogMachine) run(told []Told, free []int, txns ...Txn) outcomes {
 	m.t.Helper()
 	data := m.entry(told, free, txns...)
@@ -57,7 +57,7 @@ func (m *backlogMachine) run(told []Told, free []int, txns ...Txn) outcomes {
 	return m.outcomes(m.index, len(txns))
 }
 
-// outcomes says of each txn of an entry whether it ran or was refused.
+// outcomes has a letter for each txn of an entry: whether it ran or was refused.
 type outcomes string
 
 func (m *backlogMachine) outcomes(index uint64, n int) outcomes {
@@ -77,15 +77,15 @@ func (m *backlogMachine) outcomes(index uint64, n int) outcomes {
 	return outcomes(text)
 }
 
-// ran is n txns that run, and refused the others of all.
+// ranThen is n txns that ran, and all-n that were refused.
 func ranThen(n, all int) outcomes {
 	return outcomes(strings.Repeat("r", n) + strings.Repeat("-", all-n))
 }
 
-// fits is how many txns of so much work run, one behind the other, before the limit is passed.
+// fits is how many txns with that much work run, one after the other, before the limit is exceeded.
 func fits(work int64) int { return int(backlogLimitMs*(command.WorkSecond/1000)/work) + 1 }
 
-// workOf is the work of a txn that a fresh machine runs.
+// workOf is the work of a txn on a fresh machine.
 func (m *backlogMachine) workOf(t Txn) int64 {
 	m.t.Helper()
 	fresh := newBacklogMachine(m.t)
@@ -100,14 +100,14 @@ func repeated(t Txn, n int) (all []Txn) {
 	return all
 }
 
-// What comes too late behind others that take long does not run, on any replica, and leaves no
-// trace; what takes no time runs.
+// A long txn that comes too late behind other long txns does not run, on any replica, and has no
+// effects. A short txn runs.
 func TestWhatComesTooLateIsRefused(t *testing.T) {
 	const n = 12
 	for _, c := range []struct {
 		name string
 		long Txn
-		// free is what the entry says of the lane.
+		// free is Entry.Free of the entry.
 		free []int
 	}{
 		{"a script", txnOf(0, "eval", spinsFor, "0", spinsLong), nil},
@@ -132,7 +132,8 @@ func TestWhatComesTooLateIsRefused(t *testing.T) {
 			if refused := m.Counters().Refused.Load(); refused != uint64(n-fit) {
 				t.Errorf("%d are counted as refused", refused)
 			}
-			// What the leader has seen done by the time of the next entry counts no more.
+			// The work that the leader has seen done by the time of the next entry no longer
+			// counts.
 			if got := m.run(m.Untold(), c.free, repeated(c.long, n)...); got != ranThen(fit, n) {
 				t.Errorf("behind what was told %s", got)
 			}
@@ -143,8 +144,8 @@ func TestWhatComesTooLateIsRefused(t *testing.T) {
 	}
 }
 
-// Programs with key locks run side by side as long as the leader names them as free; the others
-// hold the lane, and count together, whatever their keys are.
+// Programs with key locks run side by side if the leader names them as free. The others hold the
+// lane, and their work adds up, whatever their keys are.
 func TestTheLaneBoundsProgramsOnManySlots(t *testing.T) {
 	const n = 12
 	m := newBacklogMachine(t)
@@ -166,7 +167,7 @@ func TestTheLaneBoundsProgramsOnManySlots(t *testing.T) {
 	if st := m.Sched().Stats(); st.WaitingTickets != 0 {
 		t.Errorf("%+v", st)
 	}
-	// What locks everything counts for those that lock little, and the other way round.
+	// Work that locks everything counts for txns that lock little, and the other way round.
 	everything := txnOf(0, "eval", spinsFor, "0", spinsLong)
 	fit = fits(m.workOf(everything))
 	got := m.run(m.Untold(), nil, append(repeated(everything, fit), txns[0])...)
@@ -180,8 +181,8 @@ func TestTheLaneBoundsProgramsOnManySlots(t *testing.T) {
 	}
 }
 
-// A script that was cheap until now is no exception, nor is one without keys that asks for no
-// locks: it has those of the empty key.
+// A script that was cheap until now is not an exception. Nor is a program without keys that asks
+// for no locks: it has the locks of the empty key.
 func TestCheapScriptsThatAreCheapNoMore(t *testing.T) {
 	const n = 12
 	for name, keys := range map[string][]string{"everything": {spinsFor, "0"}, "one slot": {spinsOwn, "1", "ran"}, "no key": {flagged + "for i = 1, ARGV[1] do end", "0"}} {
@@ -216,7 +217,7 @@ func TestATransactionIsJudgedOnce(t *testing.T) {
 	}
 }
 
-// Without a limit nothing is refused, and what leaders propose for themselves never is.
+// Without a limit no txn is refused. A leader's own txns never are.
 func TestWhatIsNeverRefused(t *testing.T) {
 	m := newBacklogMachine(t)
 	long := txnOf(0, "eval", spinsFor, "0", spinsLong)
@@ -233,9 +234,9 @@ func TestWhatIsNeverRefused(t *testing.T) {
 	}
 }
 
-// A client that repeats a refused request gets the same answer, also from a replica that began with a
-// snapshot; and so is what comes behind, before and after the snapshot, and when the log is run
-// again from its beginning.
+// A client that repeats a refused request gets the same outcome, also from a replica that began
+// with a snapshot. The same holds for the txns behind it, before and after the snapshot, and when
+// the log is replayed from its beginning.
 func TestRefusalsAreTheSameOnEveryReplica(t *testing.T) {
 	m := newBacklogMachine(t)
 	log := [][]byte{entryOf(1, Bundle{Txns: []Txn{limitTxn(backlogLimitMs)}})}
@@ -249,7 +250,7 @@ func TestRefusalsAreTheSameOnEveryReplica(t *testing.T) {
 	}
 	apply(nil, nil, repeated(long, 3)...)
 	apply(nil, []int{}, repeated(own, 4)...)
-	// The cut is made while these wait to run, and written when later ones have run.
+	// The cut is opened while these txns wait to run, and written after later ones have run.
 	snap, err := m.Snapshot()
 	if err != nil {
 		t.Fatal(err)
@@ -301,7 +302,8 @@ func TestRefusalsAreTheSameOnEveryReplica(t *testing.T) {
 	}
 }
 
-// sameReplies wants another machine's replies to entries to be this one's, and counts refusals.
+// sameReplies expects another machine's replies to entries to equal this one's, and counts
+// refusals.
 func (m *backlogMachine) sameReplies(other *lockedMachine, from, to int) (refused int) {
 	m.t.Helper()
 	for i := from; i < to; i++ {
@@ -318,8 +320,8 @@ func (m *backlogMachine) sameReplies(other *lockedMachine, from, to int) (refuse
 	return refused
 }
 
-// A leader reports what it has seen done since its last report, in no more rows than an
-// entry takes.
+// A leader reports the work that it has seen done since its last report, in at most as many rows as
+// an entry may have.
 func TestWhatALeaderTells(t *testing.T) {
 	b := newBacklog()
 	slots := func(n int32) *sched.Access {
@@ -346,7 +348,7 @@ func TestWhatALeaderTells(t *testing.T) {
 	if told := b.untoldNow(); told != nil {
 		t.Errorf("an older leader's word made it forget: %v", told)
 	}
-	// A replica behind its leader has nothing to say.
+	// A replica that is behind its leader has nothing to report.
 	b.tell([]Told{{5, 100 * tellLeast}})
 	b.add(3, tellLeast, &sched.Access{Slots: []sched.SlotMode{{Slot: 5, Mode: sched.Exclusive}}})
 	if told := b.untoldNow(); slices.ContainsFunc(told, func(told Told) bool { return told.Row == 5 }) {
@@ -365,7 +367,7 @@ func TestWhatALeaderTells(t *testing.T) {
 	}
 }
 
-// What is told travels, and what makes no sense is refused.
+// A report survives encoding and decoding. An invalid report is refused.
 func TestWhatIsToldTravels(t *testing.T) {
 	bundle := AppendBundle(nil, &Bundle{Txns: repeated(txnOf(0, "get", "k"), 5)})
 	encode := func(told []Told, free []int) []byte {

@@ -10,8 +10,8 @@ import (
 	"lockstep/engine/version"
 )
 
-// TestWhatAPeerMayNotPropose: a bundle that would end every replica, and again
-// when it starts, is refused before it enters the log.
+// TestWhatAPeerMayNotPropose: a bundle that would stop every replica, and again after its restart,
+// is refused before it enters the log.
 func TestWhatAPeerMayNotPropose(t *testing.T) {
 	get, set := txnOf(0, "get", "k"), txnOf(0, "set", "k", "v")
 	of := func(kind Kind, txn Txn) Txn { txn.Kind = kind; return txn }
@@ -46,7 +46,7 @@ func TestWhatAPeerMayNotPropose(t *testing.T) {
 	}
 }
 
-// TestNoEntryPanics: what is in the log all the same stops the machine in words.
+// TestNoEntryPanics: if such an entry is in the log nevertheless, the machine stops with an error.
 func TestNoEntryPanics(t *testing.T) {
 	of := func(kind Kind, args ...string) Txn { txn := txnOf(0, args...); txn.Kind = kind; return txn }
 	for name, txn := range map[string]Txn{
@@ -60,7 +60,7 @@ func TestNoEntryPanics(t *testing.T) {
 	}
 }
 
-// TestASettingThatNobodyKnowsStopsTheMachine: replicas that passed it over would differ
+// TestASettingThatNobodyKnowsStopsTheMachine: replicas that skipped an unknown setting would differ
 // from those whose program knows it.
 func TestASettingThatNobodyKnowsStopsTheMachine(t *testing.T) {
 	for _, c := range [][2]string{{"no-such-setting", "1"}, {"maxmemory", "-1"}, {"maxmemory", "much"}, {"lockstep.version", strconv.Itoa(version.Known() + 1)}} {
@@ -76,7 +76,7 @@ func TestASettingThatNobodyKnowsStopsTheMachine(t *testing.T) {
 	}
 }
 
-// TestNumbersThatRunOver: a bundle whose numbers are beyond counting is stale.
+// TestNumbersThatRunOver: a bundle is stale if its numbers overflow.
 func TestNumbersThatRunOver(t *testing.T) {
 	m := testMachine(t, nil)
 	for i, b := range []Bundle{
@@ -93,8 +93,7 @@ func TestNumbersThatRunOver(t *testing.T) {
 	}
 }
 
-// TestClaimsTakeNoRoom: the number of a bundle's parts is no more than its bytes
-// can hold.
+// TestClaimsTakeNoRoom: a bundle cannot have more parts than fit into its bytes.
 func TestClaimsTakeNoRoom(t *testing.T) {
 	const bytes = 1 << 20
 	head := AppendBundle(nil, &Bundle{})

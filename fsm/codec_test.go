@@ -54,15 +54,14 @@ func TestAnUnknownCommandStopsTheMachine(t *testing.T) {
 	}
 }
 
-// sealed gives an entry's bytes their checksum.
+// sealed appends the checksum to the bytes of an entry.
 func sealed(body []byte) []byte {
 	return binary.LittleEndian.AppendUint32(bytes.Clone(body), crc32.Checksum(body, castagnoli))
 }
 
-// FuzzDecodeEntry: no input makes the decoder panic or allocate beyond its size,
-// and what it takes it gives back the same. It is decoded as it is, and with the
-// checksum of a program that wrote it so: the decoder behind the checksum sees
-// nothing otherwise.
+// FuzzDecodeEntry: no input makes the decoder panic or allocate more than its size allows. An entry
+// that is accepted survives encoding. Each input is decoded as it is, and also with a valid
+// checksum: otherwise the code behind the checksum would see no input.
 func FuzzDecodeEntry(f *testing.F) {
 	seeds := [][]byte{entryOf(1, Bundle{Txns: []Txn{txnOf(0, "set", "a", "1")}})}
 	exec := Txn{Kind: KindExec, Proto: 3, Ops: []Op{{DB: 1, Args: [][]byte{[]byte("get"), []byte("k")}}}, Watches: []Watch{{DB: 2, Key: []byte("w"), Version: 9, SeenAt: 10}}}
@@ -81,7 +80,7 @@ func FuzzDecodeEntry(f *testing.F) {
 	})
 }
 
-// comesBack expects an entry that was taken to be the same once it is written.
+// comesBack expects a decoded entry to be the same after encoding it.
 func comesBack(t *testing.T, e *Entry, size int) {
 	t.Helper()
 	b := NewEntryBuilder(7, e.ID, e.StampMs, size)
@@ -94,8 +93,7 @@ func comesBack(t *testing.T, e *Entry, size int) {
 	}
 }
 
-// FuzzDecodeBundle is FuzzDecodeEntry for what peers send: it has no checksum
-// of its own.
+// FuzzDecodeBundle is FuzzDecodeEntry for bundles, which peers send without a checksum.
 func FuzzDecodeBundle(f *testing.F) {
 	b := Bundle{Origin: Origin{1, 2, 3}, FirstSeq: 4, AckedBelow: 2, Txns: []Txn{txnOf(3, "mset", "a", "1", "b", "2")}}
 	f.Add(AppendBundle(nil, &b))
@@ -111,8 +109,8 @@ func FuzzDecodeBundle(f *testing.F) {
 	})
 }
 
-// TestNoTouchTravels expects the flag to survive the wire beside each protocol,
-// and to be nothing to a reader where it is not set.
+// TestNoTouchTravels: the flag survives encoding with each protocol version, and has no effect if
+// it is not set.
 func TestNoTouchTravels(t *testing.T) {
 	b := Bundle{Txns: []Txn{
 		{Proto: 2, Ops: []Op{{Args: [][]byte{[]byte("get"), []byte("k")}}}},
@@ -131,8 +129,8 @@ func TestNoTouchTravels(t *testing.T) {
 	}
 }
 
-// TestACallerTravels expects who a script runs for to survive the wire, alone and
-// behind a user's rules, and to cost nothing where nobody is named.
+// TestACallerTravels: the caller of a script survives encoding, alone and behind a user's rules. It
+// takes no bytes if there is none.
 func TestACallerTravels(t *testing.T) {
 	op := []Op{{Args: [][]byte{[]byte("eval"), []byte("return 1"), []byte("0")}}}
 	b := Bundle{Txns: []Txn{
@@ -156,8 +154,7 @@ func TestACallerTravels(t *testing.T) {
 	}
 }
 
-// TestGrowsMemory expects a txn to be one that needs memory if one of its
-// commands is.
+// TestGrowsMemory: a txn needs memory if one of its commands does.
 func TestGrowsMemory(t *testing.T) {
 	op := func(args ...string) (o Op) {
 		for _, a := range args {

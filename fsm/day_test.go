@@ -18,7 +18,7 @@ const (
 	anHour    = int64(3_600_000)
 )
 
-// dayMachine is a machine whose log time runs on by a millisecond with each txn.
+// dayMachine is a machine whose log time advances by a millisecond with each txn.
 type dayMachine struct {
 	*lockedMachine
 	nowMs int64
@@ -42,7 +42,7 @@ func (m *dayMachine) setDay(offsetMs int64) {
 	}
 }
 
-// want compares the answer that a command gets in the log, or as a read.
+// want compares the reply to a command, in the log or as a read.
 func (m *dayMachine) want(want string, args ...string) {
 	m.t.Helper()
 	if got := strings.TrimSuffix(m.do(args...), "\r\n"); got != want {
@@ -59,10 +59,11 @@ func (m *dayMachine) wantRead(want string, args ...string) {
 
 func num(n int64) string { return fmt.Sprint(":", n) }
 
-// offsets are those of a log that is ahead of the time of day, by years too, and of one that is behind.
+// offsets are for a log that is ahead of the time of day, also by years, and for one that is
+// behind.
 var offsets = []int64{-anHour, anHour, -10 * 365 * 24 * anHour, 40 * 365 * 24 * anHour}
 
-// The time of day is set, and each key has as long to live as before; what shows times of day shows others.
+// Setting the time of day changes no key's time to live. Replies with times of day change.
 func TestSettingTheTimeOfDayChangesNoTimeToLive(t *testing.T) {
 	for _, offset := range offsets {
 		m := newDayMachine(t)
@@ -92,7 +93,7 @@ func TestSettingTheTimeOfDayChangesNoTimeToLive(t *testing.T) {
 	}
 }
 
-// Behind the order a client's time of day means what it says.
+// After the time of day is set, clients' times of day have their exact meaning.
 func TestTimesOfDayMeanWhatTheySayOnceItIsSet(t *testing.T) {
 	for _, offset := range offsets {
 		m := newDayMachine(t)
@@ -134,7 +135,7 @@ func TestTimesOfDayMeanWhatTheySayOnceItIsSet(t *testing.T) {
 	}
 }
 
-// What is idle stays as idle as it was, and is shown by the time of day.
+// Idle times stay the same, and times of delivery are shown as times of day.
 func TestStreamsKeepWhatWasDelivered(t *testing.T) {
 	for _, offset := range offsets {
 		m := newDayMachine(t)
@@ -185,7 +186,7 @@ func (m *dayMachine) restoreFile(file io.Reader, prefix string) {
 	}
 }
 
-// What leaves the shard tells times of day: dumps, and backups.
+// Data that leaves the shard, in dumps and backups, has times of day.
 func TestWhatLeavesTheShardTellsTimesOfDay(t *testing.T) {
 	for _, offset := range offsets {
 		m := newDayMachine(t)
@@ -241,7 +242,7 @@ func TestWhatLeavesTheShardTellsTimesOfDay(t *testing.T) {
 	}
 }
 
-// The offset is in snapshots, and what they hold is exactly what was there.
+// The offset is part of snapshots, and a snapshot's content is exactly the state.
 func TestTheTimeOfDayIsInSnapshots(t *testing.T) {
 	for _, offset := range append(offsets, command.DayOffsetMsMax, -command.DayOffsetMsMax) {
 		g := newGateways(t)
@@ -271,8 +272,8 @@ func TestAnOffsetOutOfBoundsIsNone(t *testing.T) {
 	}
 }
 
-// An offset at its bounds and times at theirs come to no number that is none, and fields to none that no snapshot
-// holds.
+// With offsets and times at their bounds, no result is outside the range of valid times, or beyond
+// the expiries that a snapshot can hold.
 func TestTimesAtTheirBounds(t *testing.T) {
 	for _, offset := range []int64{command.DayOffsetMsMax, -command.DayOffsetMsMax} {
 		m := newDayMachine(t)

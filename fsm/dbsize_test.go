@@ -7,8 +7,7 @@ import (
 	"testing"
 )
 
-// Keys that are renamed are counted once, however DBSIZE comes in between: alone or
-// with other reads in a transaction.
+// DBSIZE counts a key once while the key is renamed, alone or with other reads in a transaction.
 func TestDBSizeIsOfOneInstant(t *testing.T) {
 	const keys, rounds = 64, 200
 	m := newLockedMachine(t)

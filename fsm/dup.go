@@ -69,7 +69,7 @@ type dupLane struct {
 // dupRecord is the outcome of one txn. There is one for each txn of the log, so its
 // fields are ordered to take little memory.
 type dupRecord struct {
-	mu sync.Mutex // guards what follows, but room
+	mu sync.Mutex // guards the fields below, except room
 	// room is the length up to which the reply is kept; it is set before the txn
 	// runs.
 	room int32
@@ -166,8 +166,8 @@ func StaleBoot(reply []byte) uint64 {
 	return boot
 }
 
-// origin returns what is known of a gateway. It returns nil if the boot has ended,
-// or if its number is impossible.
+// origin returns the part of the table that belongs to a gateway. It returns nil if the boot has
+// ended, or if its number is impossible.
 func (d *dupTable) origin(node, boot, index uint64, stampMs int64) *dupOrigin {
 	o := d.origins[node]
 	switch {

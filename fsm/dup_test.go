@@ -8,12 +8,12 @@ import (
 	"testing"
 )
 
-// gateways ask one machine for txns, an entry each.
+// gateways send txns to one machine, one per entry.
 type gateways struct{ *lockedMachine }
 
 func newGateways(t *testing.T) *gateways { return &gateways{newLockedMachine(t)} }
 
-// begin brings a txn into the log and does not wait for it.
+// begin puts a txn into the log and does not wait for it.
 func (g *gateways) begin(o Origin, seq, ackedBelow uint64, txn Txn) {
 	g.t.Helper()
 	g.index++
@@ -23,7 +23,7 @@ func (g *gateways) begin(o Origin, seq, ackedBelow uint64, txn Txn) {
 	}
 }
 
-// ask brings a command into the log and returns the outcome and the reply.
+// ask puts a command into the log and returns the outcome and the reply.
 func (g *gateways) ask(o Origin, seq, ackedBelow uint64, args ...string) string {
 	g.t.Helper()
 	return g.askTxn(o, seq, ackedBelow, txnOf(0, args...))
@@ -51,7 +51,7 @@ func (g *gateways) image() *bytes.Buffer {
 	return bytes.NewBuffer(imageOf(g.t, g.Machine))
 }
 
-// become puts a machine in the place of this one that has a snapshot.
+// become replaces the machine by one that is restored from a snapshot.
 func (g *gateways) become(image io.Reader) {
 	g.t.Helper()
 	g.Machine = testMachine(g.t, g.replies)
@@ -63,11 +63,11 @@ func (g *gateways) become(image io.Reader) {
 // Outcomes as the recorder writes them.
 const lostReply = "1 "
 
-// stale is the outcome of a stale txn, with the boot number that its gateway is known by.
+// stale is the outcome of a stale txn, with the known boot number of its gateway.
 func stale(boot uint64) string { return "2 " + string(binary.AppendUvarint(nil, boot)) }
 
-// bothWays runs a test on a machine that goes on and on one that is restored from
-// its snapshot whenever reload is called.
+// bothWays runs a test on a machine that is never restarted, and on one that is restored from its
+// snapshot at each call of reload.
 func bothWays(t *testing.T, test func(t *testing.T, g *gateways, reload func())) {
 	t.Run("without a snapshot", func(t *testing.T) { test(t, newGateways(t), func() {}) })
 	t.Run("with a snapshot", func(t *testing.T) {
@@ -109,10 +109,10 @@ func TestATxnBeyondTheWindowDoesNotRun(t *testing.T) {
 	g.want("a lane that there is not", g.ask(Origin{Node: 5, Boot: 2, Lane: Lanes}, 0, 0, "incr", "n"), stale(2))
 }
 
-// TestNumbersThatMakeNoSenseLeaveNoTrace: a bundle with numbers that no gateway gives out
-// does not run, and its gateway goes on as if there had been none. What it acknowledges,
-// and the boot number that it names, were once believed before the rest was looked at:
-// then nothing of its gateway's ran any more.
+// TestNumbersThatMakeNoSenseLeaveNoTrace: a bundle with numbers that no gateway gives out does not
+// run, and its gateway continues as if the bundle had not come. The machine once recorded such a
+// bundle's acknowledgement and boot number before it checked the rest. After that no txn of the
+// gateway ran any more.
 func TestNumbersThatMakeNoSenseLeaveNoTrace(t *testing.T) {
 	bothWays(t, func(t *testing.T, g *gateways, reload func()) {
 		o := Origin{Node: 5, Boot: 2, Lane: 1}
@@ -135,8 +135,8 @@ func TestNumbersThatMakeNoSenseLeaveNoTrace(t *testing.T) {
 	})
 }
 
-// TestAGatewayCanAlwaysBeginAnew: whatever boot number was taken for its own, there is a
-// later one, and the log's time lets it in a moment later.
+// TestAGatewayCanAlwaysBeginAnew: for every boot number that was accepted there is a later one, and
+// the log's time allows it a moment later.
 func TestAGatewayCanAlwaysBeginAnew(t *testing.T) {
 	boot := func(stampMs int64) uint64 { return (uint64(stampMs) + bootAheadMaxMs) * 1000 }
 	for _, stampMs := range []int64{0, 1, 1_800_000_000_000} {
@@ -191,7 +191,7 @@ func TestALongReplyIsNotKept(t *testing.T) {
 	})
 }
 
-// The table of a shard whose gateways ask for nothing again does not grow.
+// The table does not grow if the gateways acknowledge everything.
 func TestTheDuplicateTableForgetsWhatIsAcknowledged(t *testing.T) {
 	g := newGateways(t)
 	o := Origin{Node: 5, Boot: 2, Lane: 1}
@@ -201,7 +201,7 @@ func TestTheDuplicateTableForgetsWhatIsAcknowledged(t *testing.T) {
 	if l := g.state.Load().dup.origins[5].lanes[1]; len(l.records) != 1 || l.base != 99 {
 		t.Errorf("%d records from %d on", len(l.records), l.base)
 	}
-	// Nor does the room of forgotten ones hold on to them.
+	// Memory that is reused does not keep forgotten records.
 	o.Lane = 2
 	g.fill(o, 100)
 	g.ask(o, 100, 100, "incr", "n")
@@ -210,7 +210,7 @@ func TestTheDuplicateTableForgetsWhatIsAcknowledged(t *testing.T) {
 	}
 }
 
-// keptBytes is the length of the replies that the table holds of a gateway.
+// keptBytes is the length of a gateway's replies in the table.
 func (g *gateways) keptBytes(node uint64) (n int) {
 	for _, l := range g.state.Load().dup.origins[node].lanes {
 		if l == nil {
@@ -225,14 +225,13 @@ func (g *gateways) keptBytes(node uint64) (n int) {
 	return n
 }
 
-// longReply is a txn with a short request and a reply about as long as any that is
-// kept. It counts how often it runs.
+// longReply is a txn with a short request and about the longest reply that is kept. It counts how
+// often it runs.
 func longReply() Txn {
 	return Txn{Kind: KindExec, Ops: append(txnOf(0, "incr", "ran").Ops, txnOf(0, "get", "long").Ops...)}
 }
 
-// fill has longReply run so many times, as one bundle, of which nothing is
-// acknowledged.
+// fill runs longReply so many times, as one bundle, without acknowledging anything.
 func (g *gateways) fill(o Origin, txns int) {
 	g.t.Helper()
 	b := Bundle{Origin: o}
@@ -246,8 +245,8 @@ func (g *gateways) fill(o Origin, txns int) {
 	g.executed(g.index)
 }
 
-// A client needs 40 bytes to ask for a reply of 16000, and all of a gateway's lanes
-// hold their last bundle for as long as it is silent.
+// A client needs only 40 bytes to ask for a reply of 16000. All lanes of a gateway keep their last
+// bundle as long as the gateway is silent.
 func TestTheRepliesKeptForAGatewayAreBoundInBytes(t *testing.T) {
 	bothWays(t, func(t *testing.T, g *gateways, reload func()) {
 		// 125 MiB of replies.
@@ -265,7 +264,7 @@ func TestTheRepliesKeptForAGatewayAreBoundInBytes(t *testing.T) {
 			t.Errorf("the first txn, again: %.40q", again)
 		}
 		g.want("the last txn, again", g.askTxn(last, txns-1, 0, longReply()), lostReply)
-		// What few say all of is kept whatever others do.
+		// If few records are held, a reply is kept, whatever other gateways do.
 		o := Origin{Node: 5, Boot: 1, Lane: lanes}
 		g.want("how often they ran", g.ask(o, 0, 0, "get", "ran"), "0 $4\r\n8192\r\n")
 		g.want("how often they ran, again", g.ask(o, 0, 0, "get", "ran"), "0 $4\r\n8192\r\n")
@@ -283,14 +282,14 @@ func TestTheRepliesKeptForAGatewayAreBoundInBytes(t *testing.T) {
 	})
 }
 
-// A replica that was restored keeps the same replies as those that were not.
+// A restored replica keeps the same replies as the others.
 func TestWhichRepliesAreKeptIsTheSameBehindASnapshot(t *testing.T) {
 	images := make([][]byte, 0, 2)
 	bothWays(t, func(t *testing.T, g *gateways, reload func()) {
 		o := Origin{Node: 5, Boot: 1}
 		g.ask(Origin{Node: 6, Boot: 1}, 0, 0, "set", "long", strings.Repeat("x", 16000))
 		g.fill(o, 600)
-		// The window has holes, and begins behind where it began.
+		// The window has holes, and no longer begins where it began.
 		g.ask(o, 700, 100, "incr", "n")
 		g.ask(Origin{Node: 5, Boot: 1, Lane: 3}, 4, 0, "incr", "n")
 		reload()
@@ -302,8 +301,7 @@ func TestWhichRepliesAreKeptIsTheSameBehindASnapshot(t *testing.T) {
 	}
 }
 
-// A reply that is too long to keep is copied for a client that waits for it, and
-// otherwise not at all.
+// A reply that is too long to keep is copied only if a client waits for it.
 func TestALongReplyIsCopiedForWhoWaits(t *testing.T) {
 	long, short := []byte(strings.Repeat("x", 100)), []byte("short")
 	for _, c := range []struct {

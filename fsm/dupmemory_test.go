@@ -5,14 +5,13 @@ import (
 	"testing"
 )
 
-// What is kept to answer repeated questions is told of, as much as there is of it,
-// and no more once it is acknowledged.
+// KeptBytes reports the memory of the records, and none of those that are acknowledged.
 func TestWhatIsKeptIsMeasured(t *testing.T) {
 	bothWays(t, func(t *testing.T, g *gateways, reload func()) {
 		o := Origin{Node: 5, Boot: 1, Lane: 1}
 		long := strings.Repeat("x", 10_000)
 		g.ask(o, 0, 0, "set", "k", long)
-		// More replies than are looked at, in another lane.
+		// There are more replies than are measured, in another lane.
 		other := Origin{Node: 6, Boot: 1}
 		for seq := range uint64(dupLooksMax + 100) {
 			o := other
@@ -24,7 +23,7 @@ func TestWhatIsKeptIsMeasured(t *testing.T) {
 			g.ask(o, 1+seq, 0, "getset", "k", long)
 		}
 		reload()
-		g.KeptBytes() // asks
+		g.KeptBytes() // requests a measurement
 		g.ask(o, 1+replies, 0, "incr", "n")
 		least := int64(replies*len(long) + (dupLooksMax+100)*5)
 		if got := g.KeptBytes(); got < least || got > 2*least {

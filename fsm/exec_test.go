@@ -14,14 +14,14 @@ import (
 	"lockstep/tests/kit/standstill"
 )
 
-// stamped applies a txn in an entry of a time, and returns its reply.
+// stamped applies a txn in an entry with that stamp, and returns its reply.
 func (m *lockedMachine) stamped(stampMs int64, txn Txn) string {
 	m.t.Helper()
 	m.executed(m.stampedAt(stampMs, txn))
 	return m.reply(m.index)
 }
 
-// stampedAt applies the txns in an entry of a time, and returns its number.
+// stampedAt applies the txns in an entry with that stamp, and returns the entry's number.
 func (m *lockedMachine) stampedAt(stampMs int64, txns ...Txn) uint64 {
 	m.t.Helper()
 	m.index++
@@ -33,8 +33,8 @@ func (m *lockedMachine) stampedAt(stampMs int64, txns ...Txn) uint64 {
 	return m.index
 }
 
-// A leader whose clock is behind that of the one before does not turn back the
-// time of the log: a key that was gone would be there again.
+// A leader whose clock is behind that of the leader before does not turn the log's time back.
+// Otherwise a key that had expired would exist again.
 func TestTheLogsTimeDoesNotRunBackwards(t *testing.T) {
 	m := newLockedMachine(t)
 	m.stamped(1000, txnOf(0, "set", "k", "v", "pxat", "2000"))
@@ -60,7 +60,7 @@ func TestEveryTxnDrawsByItself(t *testing.T) {
 	}
 }
 
-// What takes long, or has many arguments, does not keep the log waiting.
+// A txn that takes long, or has many arguments, does not keep the log waiting.
 func TestLongWorkIsHandedOver(t *testing.T) {
 	many := append([]string{"del"}, strings.Split(strings.Repeat("k ", heavyArgs)+"k", " ")...)
 	for _, c := range []struct {
@@ -80,9 +80,8 @@ func TestLongWorkIsHandedOver(t *testing.T) {
 	}
 }
 
-// A command that breaks down answers an error and nothing else, whatever it had
-// written; what stands around it in a transaction has its replies; and who keeps
-// copies of keys is told that any may have changed.
+// A command that panics answers an error and nothing else, whatever it had written. Other commands
+// of the same transaction have their replies. Trackers are notified that any key may have changed.
 func TestACommandThatBreaksDownAnswersAnError(t *testing.T) {
 	m := testMachine(t, nil)
 	bad := command.Spec{Name: "bad", Run: func(c *command.Ctx, _ [][]byte) {
@@ -104,14 +103,14 @@ func TestACommandThatBreaksDownAnswersAnError(t *testing.T) {
 	}
 }
 
-// A client looks at a key while an entry is being applied that makes the key and
-// deletes it: it has seen it before the two, so its EXEC fails.
+// A client reads a key's version while an entry is being applied that makes the key and deletes it
+// again. The client has seen the state before both, so its EXEC fails.
 func TestAWatchOfTheMiddleOfAnEntry(t *testing.T) {
 	g := standstill.New("gate")
 	m := &lockedMachine{t: t, replies: newRecorder()}
 	m.Machine = New(Config{Group: 7, Engine: engine.Config{LockSlots: 64}, Sink: m.replies, Observer: g, Sched: sched.Config{Permits: 8, Workers: 4}})
 	t.Cleanup(m.Close)
-	// More txns than run together: the last ones have no ticket yet.
+	// There are more txns than run together: the last ones have no ticket yet.
 	txns := []Txn{txnOf(0, "set", "gate", "v")}
 	for len(txns) < 64 {
 		txns = append(txns, txnOf(0, "set", "gate", "v"))
@@ -136,8 +135,8 @@ func TestAWatchOfTheMiddleOfAnEntry(t *testing.T) {
 	}
 }
 
-// A client has the reply to its DEL while the rest of the entry is being applied,
-// and watches the key: nobody changes it since, so its EXEC runs.
+// A client has the reply to its DEL while the rest of the entry is being applied, and watches the
+// key. The key does not change after that, so its EXEC runs.
 func TestAWatchBehindADeletionInTheMiddleOfAnEntry(t *testing.T) {
 	g := standstill.New("gate")
 	m := &lockedMachine{t: t, replies: newRecorder()}
@@ -146,8 +145,8 @@ func TestAWatchBehindADeletionInTheMiddleOfAnEntry(t *testing.T) {
 	keys := m.elsewhere("gate", 2)
 	w, other := keys[0], keys[1]
 	m.executed(m.apply(txnOf(0, "set", w, "v")))
-	// More txns than run together: the slots of the first ones are free when the last
-	// one runs.
+	// There are more txns than run together: the slots of the first ones are free when the last one
+	// runs.
 	txns := []Txn{txnOf(0, "del", w)}
 	for len(txns) < 64 {
 		txns = append(txns, txnOf(0, "set", other, "v"))
@@ -172,9 +171,9 @@ func TestAWatchBehindADeletionInTheMiddleOfAnEntry(t *testing.T) {
 	}
 }
 
-// A key that did not exist when it was watched has been made since, and has lapsed:
-// EXEC does nothing, whether or not it was deleted. One that had lapsed before it was
-// watched is none that was made.
+// A key that did not exist when it was watched was made since then, and has expired. EXEC does
+// nothing, whether or not the key was deleted. A key that had expired before it was watched does
+// not count as made.
 func TestAWatchedKeyThatCameAndLapsed(t *testing.T) {
 	for _, c := range []struct {
 		what   string

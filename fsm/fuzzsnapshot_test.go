@@ -9,8 +9,8 @@ import (
 	"lockstep/engine"
 )
 
-// FuzzSnapshot: whatever is changed in a snapshot, a machine refuses it in words or takes it, and
-// one that takes it can be written out again.
+// FuzzSnapshot: whatever changes in a snapshot, a machine refuses it with an error or accepts it. A
+// machine that accepts it can write a snapshot again.
 func FuzzSnapshot(f *testing.F) {
 	m := New(Config{Group: 7, Engine: engine.Config{LockSlots: 16}})
 	for i, args := range [][]string{
@@ -29,7 +29,7 @@ func FuzzSnapshot(f *testing.F) {
 	f.Add([]byte{})
 	f.Add([]byte{9, 0, 255, 40, 0, 1})
 	f.Fuzz(func(t *testing.T, edits []byte) {
-		// A checksum of nothing stands for none.
+		// A checksum of zero means that there is no checksum.
 		data := append(bytes.Clone(image), make([]byte, 8)...)
 		for ; len(edits) >= 3; edits = edits[3:] {
 			data[int(binary.LittleEndian.Uint16(edits))%len(image)] = edits[2]

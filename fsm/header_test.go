@@ -8,8 +8,7 @@ import (
 	"lockstep/engine/command"
 )
 
-// TestAHeaderOfAnImpossibleKeyspaceIsRefused: a damaged number of lock slots ends
-// in words.
+// TestAHeaderOfAnImpossibleKeyspaceIsRefused: a damaged number of lock slots gives an error.
 func TestAHeaderOfAnImpossibleKeyspaceIsRefused(t *testing.T) {
 	for _, lockSlots := range []int{0, -1, 1 << 20, math.MaxInt} {
 		h := header{settings: command.DefaultSettings}
@@ -20,7 +19,8 @@ func TestAHeaderOfAnImpossibleKeyspaceIsRefused(t *testing.T) {
 	}
 }
 
-// TestHeadersTellSettings: what every setting is, whether or not it is the preset.
+// TestHeadersTellSettings: a header has the value of every setting, whether or not it is the
+// default.
 func TestHeadersTellSettings(t *testing.T) {
 	h := header{settings: command.DefaultSettings}
 	h.engine.LockSlots = 64
@@ -36,7 +36,7 @@ func TestHeadersTellSettings(t *testing.T) {
 	}
 }
 
-// TestAHeaderOfAnotherVersionIsRefused in words.
+// TestAHeaderOfAnotherVersionIsRefused with an error.
 func TestAHeaderOfAnotherVersionIsRefused(t *testing.T) {
 	for _, version := range []byte{0, headerVersion + 1} {
 		h := header{settings: command.DefaultSettings}

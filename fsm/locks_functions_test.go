@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// libraryOf is a library named l of one function named f for each pair of flags
-// and body: f0, f1 and so on.
+// libraryOf is a library named l with one function for each pair of flags and body: f0, f1 and so
+// on.
 func libraryOf(pairs ...string) string {
 	s := "#!lua name=l\n"
 	for i := 0; i < len(pairs); i += 2 {
@@ -32,8 +32,8 @@ const (
 	getKey   = "return redis.call('get', keys[1])"
 )
 
-// TestWhichFunctionsOverlap holds a function in the middle and looks whether
-// another txn can run beside it (D28, D29, D32, D33).
+// TestWhichFunctionsOverlap stops a function in the middle and checks whether another txn can run
+// beside it (D28, D29, D32, D33).
 func TestWhichFunctionsOverlap(t *testing.T) {
 	library := loadLibrary(lockKeys, stopHere+incrKey, "", stopHere+incrKey, lockKeys, incrKey, "", incrKey, readKeys, getKey, "'no-writes'", getKey)
 	slow := map[string]Txn{
@@ -79,7 +79,8 @@ func TestWhichFunctionsOverlap(t *testing.T) {
 	}
 }
 
-// TestFunctionsThatReadOneKeyOverlap, and one that writes it waits for them.
+// TestFunctionsThatReadOneKeyOverlap: functions that read one key run together, and a function that
+// writes it waits for them.
 func TestFunctionsThatReadOneKeyOverlap(t *testing.T) {
 	m := newLockedMachine(t)
 	m.executed(m.apply(loadLibrary(readKeys, "for i = 1, 20000 do end "+getKey, lockKeys, incrKey)))
@@ -101,9 +102,8 @@ func TestFunctionsThatReadOneKeyOverlap(t *testing.T) {
 	m.executed(writer)
 }
 
-// TestCallsBehindAChangeFindWhatItMade: while a change waits for its turn, calls
-// behind it lock everything, and then run what was there at their place in the
-// log.
+// TestCallsBehindAChangeFindWhatItMade: while a change waits for its turn, calls behind it lock
+// everything. They then run the functions as of their own place in the log.
 func TestCallsBehindAChangeFindWhatItMade(t *testing.T) {
 	m, g := newGatedMachine(t)
 	m.executed(m.apply(loadLibrary(lockKeys, stopHere+incrKey, lockKeys, "return 'old'", readKeys, "return 'old'")))
@@ -141,8 +141,8 @@ func TestCallsBehindAChangeFindWhatItMade(t *testing.T) {
 	}
 }
 
-// TestAChangeThatIsNotMadeIsSettled: a watch that fails leaves the functions as
-// they were, and their calls lock their keys again.
+// TestAChangeThatIsNotMadeIsSettled: a watch that fails leaves the functions unchanged, and their
+// calls lock only their keys again.
 func TestAChangeThatIsNotMadeIsSettled(t *testing.T) {
 	m, g := newGatedMachine(t)
 	m.executed(m.apply(loadLibrary(lockKeys, stopHere+incrKey, lockKeys, incrKey), txnOf(0, "set", "w", "1")))
@@ -159,7 +159,8 @@ func TestAChangeThatIsNotMadeIsSettled(t *testing.T) {
 	m.eventually("a call of another key is answered", func() bool { return m.reply(beside) == ":1\r\n" })
 }
 
-// TestFunctionsThatReadCanBeKilled, and are told of while they run.
+// TestFunctionsThatReadCanBeKilled: functions that only read can be killed, and are listed while
+// they run.
 func TestFunctionsThatReadCanBeKilled(t *testing.T) {
 	m, g := newGatedMachine(t)
 	m.executed(m.apply(loadLibrary("'no-writes'", "while true do end", "", stopHere+incrKey)))
@@ -199,7 +200,7 @@ func TestFunctionsThatReadCanBeKilled(t *testing.T) {
 	m.executed(entry)
 }
 
-// TestAReadOfAFunctionThatWritesMustBeLogged: whoever took it for a read.
+// TestAReadOfAFunctionThatWritesMustBeLogged: a function that writes is refused as a read.
 func TestAReadOfAFunctionThatWritesMustBeLogged(t *testing.T) {
 	m := newLockedMachine(t)
 	m.executed(m.apply(loadLibrary(lockKeys, incrKey)))
@@ -211,9 +212,9 @@ func TestAReadOfAFunctionThatWritesMustBeLogged(t *testing.T) {
 	}
 }
 
-// TestWhatAFunctionDeletesDoesNotDependOnItsLocks: behind a change of the libraries a
-// call takes the whole shard on one replica, and its keys, shared, on another one that
-// has come further. What has expired stays in either case, for the function only reads.
+// TestWhatAFunctionDeletesDoesNotDependOnItsLocks: behind a change of the libraries a call locks
+// the whole shard on one replica, and its keys, shared, on another replica that has come further.
+// On both an expired key stays, because the function only reads.
 func TestWhatAFunctionDeletesDoesNotDependOnItsLocks(t *testing.T) {
 	call, change := fcallTxn("f0", "k"), txnOf(0, "function", "load", "#!lua name=other\nredis.register_function('g', function() end)")
 	left := map[bool]int{}

@@ -12,8 +12,8 @@ import (
 	"lockstep/engine/script"
 )
 
-// gate is a Witness at which scripts that publish to "gate" stop until it is
-// opened: they run, and hold their locks.
+// gate is a Witness. Scripts that publish to "gate" stop there until it is opened. Meanwhile they
+// run and hold their locks.
 type gate struct {
 	entered chan string
 	open    chan struct{}
@@ -64,8 +64,8 @@ func inExec(txns ...Txn) Txn {
 	return t
 }
 
-// TestWhichScriptsOverlap holds a script in the middle and looks whether another
-// txn can run beside it (D15 to D18, D24, D32, B23, B25).
+// TestWhichScriptsOverlap stops a script in the middle and checks whether another txn can run
+// beside it (D15 to D18, D24, D32, B23, B25).
 func TestWhichScriptsOverlap(t *testing.T) {
 	slow := map[string]Txn{
 		"flagged on a":        evalTxn(flagged+stopsHere+incrs, "a"),
@@ -117,8 +117,8 @@ func TestWhichScriptsOverlap(t *testing.T) {
 	}
 }
 
-// TestHowManyScriptsRunAtOnce measures it: scripts that stop in the middle are
-// counted there (D15, D16, D17, D18, D32, B25).
+// TestHowManyScriptsRunAtOnce counts the scripts that have stopped in the middle (D15, D16, D17,
+// D18, D32, B25).
 func TestHowManyScriptsRunAtOnce(t *testing.T) {
 	const all = 4
 	each := func(flag string, keys ...string) (txns []Txn) {
@@ -168,8 +168,8 @@ func await[T any](t *testing.T, c <-chan T) T {
 	panic("unreachable")
 }
 
-// TestScriptsOverlapByTheirCachedFlags: EVALSHA locks what the script's text
-// says that stands in the cache at its place in the log.
+// TestScriptsOverlapByTheirCachedFlags checks that the locks of EVALSHA follow from the flags of the
+// script that is in the cache at the call's place in the log.
 func TestScriptsOverlapByTheirCachedFlags(t *testing.T) {
 	m, g := newGatedMachine(t)
 	source := flagged + incrs
@@ -183,7 +183,7 @@ func TestScriptsOverlapByTheirCachedFlags(t *testing.T) {
 	ran := m.apply(txnOf(0, "evalsha", sha, "1", "b"))
 	m.eventually("EVALSHA runs beside the slow script", func() bool { return m.reply(ran) == ":1\r\n" })
 	behind := m.apply(txnOf(0, "evalsha", sha, "1", "a"))
-	// Forgotten before it runs, but not before its place in the log.
+	// The flush comes before the call runs, but behind the call's place in the log.
 	flush := m.apply(txnOf(0, "script", "flush"))
 	m.eventually("SCRIPT FLUSH waits for nobody", func() bool { return m.reply(flush) == "+OK\r\n" })
 	if m.reply(behind) != "" {
@@ -197,8 +197,7 @@ func TestScriptsOverlapByTheirCachedFlags(t *testing.T) {
 	}
 }
 
-// heldRead runs a script that only reads and holds it in the middle, until its
-// Stop answers.
+// heldRead runs a script that only reads and holds it in the middle, until its Stop returns.
 func (m *lockedMachine) heldRead(txn Txn) (running chan struct{}, stop chan error, answer chan string) {
 	running, stop, answer = make(chan struct{}), make(chan error), make(chan string, 1)
 	asked := false
@@ -218,9 +217,9 @@ func (m *lockedMachine) heldRead(txn Txn) (running chan struct{}, stop chan erro
 
 const long = "for i = 1, 20000 do end "
 
-// TestReadingScriptsRunBesideTheLog: with allow-key-locking they hold their keys alone,
-// and shared, also where EVAL_RO alone says that they read; without it nothing else
-// runs while they do (D23, D24, B23).
+// TestReadingScriptsRunBesideTheLog: with allow-key-locking scripts that read hold only their keys,
+// and shared, also if only EVAL_RO says that they read. Without the flag nothing else runs
+// meanwhile (D23, D24, B23).
 func TestReadingScriptsRunBesideTheLog(t *testing.T) {
 	for source, waiting := range map[string]int{reads: 1, flagged: 1, readsAll: 3} {
 		m := newLockedMachine(t)
@@ -262,8 +261,8 @@ func TestReadingScriptsRunBesideTheLog(t *testing.T) {
 
 func ptr(t Txn) *Txn { return &t }
 
-// TestReadingScriptsCanBeStopped by SCRIPT KILL, which takes no lock, and by
-// their time; logged ones cannot.
+// TestReadingScriptsCanBeStopped: SCRIPT KILL, which takes no lock, stops scripts that read, and so
+// does their timeout. Scripts from the log cannot be stopped.
 func TestReadingScriptsCanBeStopped(t *testing.T) {
 	m, g := newGatedMachine(t)
 	kill := ptr(txnOf(0, "script", "kill"))
@@ -301,7 +300,7 @@ func TestReadingScriptsCanBeStopped(t *testing.T) {
 	}
 }
 
-// TestAReadOfAProgramThatWritesMustBeLogged: whoever took it for a read.
+// TestAReadOfAProgramThatWritesMustBeLogged: a program that writes is refused as a read.
 func TestAReadOfAProgramThatWritesMustBeLogged(t *testing.T) {
 	m := newLockedMachine(t)
 	if _, err := m.Read(t.Context(), ptr(evalTxn(incrs, "a")), ReadOptions{}); !errors.Is(err, ErrLogged) {

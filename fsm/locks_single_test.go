@@ -10,10 +10,9 @@ import (
 	"lockstep/engine/sched"
 )
 
-// Where all work shares a lock, many lock slots and permits gain nothing and cost
-// nothing: it is done as fast as under a single lock (B32). The fastest round counts, in
-// turns, and while the machine does other things beside there may be no fast one: it
-// goes on for so long as such things take.
+// If all work shares a lock, many lock slots and permits neither help nor hurt: the work is as fast
+// as under a single lock (B32). The fastest round of each counts, in turns. While the machine is
+// busy there may be no fast round, so the test repeats for as long as that may last.
 func TestWorkThatSharesALockIsNoSlowerThanUnderASingleOne(t *testing.T) {
 	const txns, patience = 100, 2 * time.Minute
 	for name, txn := range map[string]func(i int) Txn{
@@ -36,7 +35,7 @@ func TestWorkThatSharesALockIsNoSlowerThanUnderASingleOne(t *testing.T) {
 			many := newLockRound(t, b, engine.Config{LockSlots: 1024}, sched.Config{})
 			factor := 1.5
 			if name == "FLUSHDB" {
-				factor = 2 // as many tables as locks are emptied, which a single lock has not
+				factor = 2 // as many tables as locks are emptied, and a single lock has only one
 			}
 			for began, round := time.Now(), 0; time.Since(began) < patience; round++ {
 				single.run()

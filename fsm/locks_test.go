@@ -17,8 +17,8 @@ import (
 	"lockstep/engine/sched"
 )
 
-// Locks as they are seen from outside: through Apply, Read and replies. What
-// the table itself promises is tested beside it, in package sched.
+// These tests see locks from outside: through Apply, Read and replies. The lock table's own
+// guarantees are tested in package sched.
 
 const locksPatience = 60 * time.Second
 
@@ -36,8 +36,7 @@ func newLockedMachine(t *testing.T) *lockedMachine {
 	return m
 }
 
-// apply applies one entry of the txns and returns its number. It must not wait
-// for any of them.
+// apply applies one entry of the txns and returns its number. It must not wait for any of them.
 func (m *lockedMachine) apply(txns ...Txn) uint64 {
 	m.t.Helper()
 	m.index++
@@ -47,7 +46,7 @@ func (m *lockedMachine) apply(txns ...Txn) uint64 {
 	return m.index
 }
 
-// reply is the reply to an entry's first txn, "" as long as there is none.
+// reply is the reply to an entry's first txn, or "" if there is none yet.
 func (m *lockedMachine) reply(entry uint64) string {
 	m.replies.mu.Lock()
 	defer m.replies.mu.Unlock()
@@ -55,7 +54,7 @@ func (m *lockedMachine) reply(entry uint64) string {
 	return text
 }
 
-// eventually waits until ok.
+// eventually waits until ok returns true.
 func (m *lockedMachine) eventually(what string, ok func() bool) {
 	m.t.Helper()
 	for deadline := time.Now().Add(locksPatience); !ok(); {
@@ -88,7 +87,7 @@ func (m *lockedMachine) reading(t Txn) <-chan string {
 	return answer
 }
 
-// elsewhere are keys in other lock slots than the key's.
+// elsewhere returns n keys in lock slots other than the key's.
 func (m *lockedMachine) elsewhere(key string, n int) []string {
 	slot := m.Keyspace().LockSlot([]byte(key))
 	var keys []string
@@ -100,7 +99,7 @@ func (m *lockedMachine) elsewhere(key string, n int) []string {
 	return keys
 }
 
-// hold locks a key, as who runs there does, until letGo is called.
+// hold locks a key, as a txn on that key does, until letGo is called.
 func (m *lockedMachine) hold(key string, mode sched.Mode) (letGo func()) {
 	m.t.Helper()
 	table, ticket := m.Sched(), new(sched.Ticket)
@@ -114,9 +113,9 @@ func (m *lockedMachine) hold(key string, mode sched.Mode) (letGo func()) {
 	return letGo
 }
 
-// What stands in the log shares the keys that it only reads, and writes no key that
-// somebody reads; a transaction shares nothing, and waits for the writers of what
-// it watches (D3, D4, D6 to D10, D12 to D14, B4, B6, B13, B16).
+// Txns of the log share the keys that they only read, and do not write a key while it is read. A
+// transaction shares nothing, and waits for the writers of the keys that it watches (D3, D4, D6 to
+// D10, D12 to D14, B4, B6, B13, B16).
 func TestWhatTheLogsTxnsShare(t *testing.T) {
 	exec := func(t Txn, watched ...string) Txn {
 		t.Kind = KindExec
@@ -169,8 +168,8 @@ func TestWhatTheLogsTxnsShare(t *testing.T) {
 	}
 }
 
-// What is locked is a slot: names that collide share one, and those of one hash tag
-// do so on purpose (B9, B20).
+// Locks are on slots: names that collide share one, and names with the same hash tag do so on
+// purpose (B9, B20).
 func TestNamesThatCollideShareALock(t *testing.T) {
 	m := newLockedMachine(t)
 	slot := func(key string) int32 { return m.Keyspace().LockSlot([]byte(key)) }
@@ -190,12 +189,12 @@ func TestNamesThatCollideShareALock(t *testing.T) {
 	m.executed(entry)
 }
 
-// B2: a slow command of one key is nothing to a quick one of another.
+// B2: a slow command on one key does not delay a quick one on another key.
 func TestASlowCommandDelaysNoOtherSlot(t *testing.T) {
 	m := newLockedMachine(t)
 	keys := m.elsewhere("{slow}", 40)
-	// How slow it must be depends on the machine: it is made slower until all
-	// that is to be seen beside it was seen before it ended.
+	// How slow it must be depends on the machine. It is made slower until everything beside it was
+	// seen before it ended.
 	for length := 5000; ; length *= 2 {
 		text := strings.Repeat("abcdefghij", length/10)
 		m.apply(txnOf(0, "set", "{slow}a", text), txnOf(0, "set", "{slow}b", text))
@@ -229,7 +228,7 @@ func TestASlowCommandDelaysNoOtherSlot(t *testing.T) {
 	}
 }
 
-// beside uses other slots, by log and by reads, and expects every answer.
+// beside uses other slots, with the log and with reads, and expects every reply.
 func beside(m *lockedMachine, keys []string) {
 	m.t.Helper()
 	for i := range 400 {
@@ -242,7 +241,7 @@ func beside(m *lockedMachine, keys []string) {
 	}
 }
 
-// held is a read that says when it runs and runs until it is let go.
+// held is a read that reports when it runs, and runs until it is released.
 type held struct {
 	runs chan struct{}
 	let  chan struct{}
@@ -291,7 +290,7 @@ func TestReadersOfOneKeyOverlapAndAWriterWaitsForThemAndBarsLaterOnes(t *testing
 		before = append(before, m.reading(h.txn("k")))
 	}
 	h.await(t, readers)
-	// A reader of the key passes while nobody waits to write.
+	// A reader of the key passes while no writer waits.
 	if got := readText(t, m.Machine, "get", "k"); got != "$3\r\nold\r\n" {
 		t.Fatalf("beside other readers: %q", got)
 	}
@@ -354,8 +353,8 @@ const (
 	loadPairs = 40
 )
 
-// No deadlock: a million mixed txns of log and readers, some of them given up,
-// all come to an end, and no reader sees half of one.
+// There is no deadlock: a million mixed txns, of the log and of readers, some of them cancelled,
+// all end. No reader sees half of a txn.
 func TestAMillionMixedTxnsEnd(t *testing.T) {
 	total := 1_000_000
 	if testing.Short() || raceEnabled {
@@ -381,7 +380,7 @@ func TestAMillionMixedTxnsEnd(t *testing.T) {
 		if err := m.Apply(n, entryOf(n, b)); err != nil {
 			t.Fatal(err)
 		}
-		if n%64 == 0 { // as a shard does: what is admitted is bounded
+		if n%64 == 0 { // as a shard does: the admitted entries are bounded
 			if err := m.WaitExecuted(ctx, n-32); err != nil {
 				t.Fatalf("entry %d does not end: %v", n-32, err)
 			}
@@ -395,7 +394,7 @@ func TestAMillionMixedTxnsEnd(t *testing.T) {
 		t.Fatal("the readers do not end")
 	}
 	checkCounted(t, sink, int(last))
-	m.Sched().Drain() // a txn that has run is about to let go of what it holds
+	m.Sched().Drain() // a txn that has run may still hold its locks for a moment
 	st := m.Sched().Stats()
 	if st.PermitsInUse+st.WaitingTickets+st.WaitingPermits != 0 || len(m.Sched().Slots()) != 0 {
 		t.Errorf("left behind: %+v %+v", st, m.Sched().Slots())
@@ -419,7 +418,7 @@ func checkCounted(t *testing.T, sink *counter, entries int) {
 
 func loadKey(rng *rand.Rand) string { return fmt.Sprint("k", rng.IntN(200)) }
 
-// pair are two keys, as a rule in two slots, that are only written together.
+// pair is two keys, usually in two slots, that are only written together.
 func pair(n int) (a, b string) { return fmt.Sprint("left", n), fmt.Sprint("right", n) }
 
 func loadTxn(rng *rand.Rand) Txn {
@@ -450,8 +449,8 @@ func loadTxn(rng *rand.Rand) Txn {
 	}
 }
 
-// loadReader reads pairs, which must be equal, and the whole keyspace slot by
-// slot; some reads are given up while they wait.
+// loadReader reads pairs, which must be equal, and the whole keyspace slot by slot. Some reads are
+// cancelled while they wait.
 func loadReader(ctx context.Context, t *testing.T, m *Machine, seed uint64, reads int) {
 	rng := rand.New(rand.NewPCG(seed, 9))
 	for range reads {
@@ -487,9 +486,8 @@ func halves(reply string) bool {
 	return len(body) < len(reply) && len(body)%2 == 0 && body[:len(body)/2] == body[len(body)/2:]
 }
 
-// A command that writes deletes what it finds expired, even where it has nothing
-// else to change: not while somebody reads. A script that shares its keys with
-// readers deletes nothing.
+// A command that writes deletes expired keys that it finds, even if it changes nothing else, but
+// not while the key is read. A script that shares its keys with readers deletes nothing.
 func TestWhatHasExpiredIsNotDeletedBesideAReader(t *testing.T) {
 	const sharing = "#!lua flags=no-writes,allow-key-locking\nreturn redis.call('get', KEYS[1])"
 	for _, c := range []struct {
@@ -524,9 +522,8 @@ func TestWhatHasExpiredIsNotDeletedBesideAReader(t *testing.T) {
 	}
 }
 
-// A replica that runs txns more slowly than they come takes over no more of them
-// than it has room for. What has run takes no room, however far the watermark is
-// behind it.
+// A replica that runs txns more slowly than they come takes on only as many as it has room for.
+// Txns that have run take no room, however far the watermark is behind.
 func TestWhatIsOpenIsBounded(t *testing.T) {
 	const openTxns, txns = 100, 1000
 	m := &lockedMachine{t: t, replies: newRecorder()}
@@ -570,8 +567,8 @@ func TestWhatIsOpenIsBounded(t *testing.T) {
 	}
 }
 
-// A read that has waited answers for its place among the others: what the log's time
-// has passed since then may be kept by a write that waits behind the read.
+// A read that has waited answers as of its place among the other txns. A key may have expired since
+// then by the log's time, but a write behind the read may keep it.
 func TestAReadThatWaitedGoesByTheTimeOfItsPlace(t *testing.T) {
 	reads := map[string]Txn{"GET": txnOf(0, "get", "s"), "a script": txnOf(0, "eval_ro", "return redis.call('get', KEYS[1])", "1", "s")}
 	for name, read := range reads {

@@ -91,7 +91,7 @@ type Tracker interface {
 	Changed(by TxnID, keys [][]byte)
 }
 
-// Config is what a machine is made with.
+// Config holds the parameters of a machine.
 type Config struct {
 	// Group is the shard's number; entries of another group are refused.
 	Group uint32

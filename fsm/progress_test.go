@@ -11,8 +11,7 @@ func (m *Machine) WaitExecuted(ctx context.Context, index uint64) error {
 	return m.progress.wait(ctx, index)
 }
 
-// Reads ask for the queued index while entries are begun and done, and wait for
-// nobody.
+// Reads ask for the queued index while entries begin and end. That must not wait for anything.
 func TestQueuedWaitsForNobody(t *testing.T) {
 	m := &Machine{}
 	p := &m.progress

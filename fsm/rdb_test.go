@@ -15,8 +15,7 @@ import (
 	"lockstep/engine/rdb"
 )
 
-// openInRedis starts a redis-server on a file, and returns its socket and what it
-// says.
+// openInRedis starts a redis-server on a file, and returns its socket and its log.
 func openInRedis(t *testing.T, image []byte) (socket string, log *bytes.Buffer) {
 	t.Helper()
 	server, err := exec.LookPath("redis-server")
@@ -40,8 +39,8 @@ func openInRedis(t *testing.T, image []byte) (socket string, log *bytes.Buffer) 
 	return socket, log
 }
 
-// TestFunctionsOfASnapshotAreThereInRedis, apart from those it would refuse the
-// whole file for; and a file of redis-server brings its libraries here.
+// TestFunctionsOfASnapshotAreThereInRedis: redis-server loads a snapshot's functions, except those
+// for which it would refuse the whole file. A file of redis-server brings its libraries here.
 func TestFunctionsOfASnapshotAreThereInRedis(t *testing.T) {
 	m := testMachine(t, nil)
 	theirs := "#!lua name=theirs\nredis.register_function('f', function(keys) return redis.call('get', keys[1]) end)" + strings.Repeat("\n-- a comment", 100)
@@ -82,8 +81,8 @@ func TestFunctionsOfASnapshotAreThereInRedis(t *testing.T) {
 	}
 }
 
-// TestASnapshotOpensInRedis: snapshots are RDB files; redis-server loads one
-// and holds what the machine held.
+// TestASnapshotOpensInRedis: snapshots are RDB files. redis-server loads one and has the content of
+// the machine.
 func TestASnapshotOpensInRedis(t *testing.T) {
 	m := testMachine(t, nil)
 	want := map[string]string{}
@@ -122,7 +121,7 @@ func TestASnapshotOpensInRedis(t *testing.T) {
 	}
 }
 
-// applySets makes sets of every form and returns their keys.
+// applySets makes sets of every form and returns the encodings by key.
 func applySets(t *testing.T, m *Machine) map[string]string {
 	t.Helper()
 	sets := map[string]string{"ints": "intset", "words": "listpack", "large": "hashtable", "left": "hashtable"}
@@ -153,8 +152,8 @@ func applySets(t *testing.T, m *Machine) map[string]string {
 	return sets
 }
 
-// TestSnapshotsKeepTheFormsOfSets loads a snapshot and expects sets to be as
-// they were: their form, their order, and what a chance picks from them.
+// TestSnapshotsKeepTheFormsOfSets: sets in a loaded snapshot have the same form, order and random
+// members.
 func TestSnapshotsKeepTheFormsOfSets(t *testing.T) {
 	m := testMachine(t, nil)
 	for i := range uint64(2) {
@@ -177,8 +176,8 @@ func TestSnapshotsKeepTheFormsOfSets(t *testing.T) {
 	}
 }
 
-// askRedis sends an inline command on a connection of its own, and waits for
-// the server to be there.
+// askRedis sends an inline command on a connection of its own, and waits until the server accepts
+// connections.
 func askRedis(t *testing.T, socket, command string) string {
 	t.Helper()
 	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); {

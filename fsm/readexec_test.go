@@ -8,8 +8,8 @@ import (
 	"lockstep/engine/sched"
 )
 
-// A transaction whose commands only read is answered as in the log, from one instant,
-// and without an entry.
+// A transaction whose commands only read gets the same reply as in the log, as of one instant, and
+// without an entry.
 func TestATransactionThatOnlyReadsIsARead(t *testing.T) {
 	m := newLockedMachine(t)
 	m.executed(m.stampedAt(1000, txnOf(0, "set", "a", "1"), txnOf(0, "rpush", "l", "x", "y"), txnOf(0, "set", "due", "v", "pxat", "2000")))
@@ -32,7 +32,7 @@ func TestATransactionThatOnlyReadsIsARead(t *testing.T) {
 			t.Errorf("%s: %q, %v", name, got, err)
 		}
 	}
-	// What is due by the leader's clock waits for the log's, be it read or watched.
+	// A read or a watch of a key that is due by the leader's clock waits for the log's time.
 	watched := Txn{Kind: KindExec, Proto: 2, Watches: []Watch{{Key: []byte("due"), Version: 3}}}
 	for name, txn := range map[string]Txn{"read": inExec(txnOf(0, "get", "due")), "watched": watched} {
 		if got, err := read(txn, ReadOptions{LeaderMs: 1999}); err != nil || got == "*-1\r\n" {
@@ -49,7 +49,7 @@ func TestATransactionThatOnlyReadsIsARead(t *testing.T) {
 	}
 }
 
-// Programs that only read are no reason for an entry either: by their command, or by their flags.
+// Programs that only read, by their command or by their flags, need no entry either.
 func TestATransactionOfProgramsThatReadIsARead(t *testing.T) {
 	m := newLockedMachine(t)
 	m.executed(m.apply(loadLibrary(readKeys, getKey, lockKeys, incrKey), txnOf(0, "set", "a", "1"), txnOf(0, "script", "load", gets)))
@@ -75,7 +75,7 @@ func TestATransactionOfProgramsThatReadIsARead(t *testing.T) {
 	}
 }
 
-// Such a transaction calls the functions that are there when it has its locks.
+// Such a transaction calls the functions that exist when it has its locks.
 func TestATransactionThatReadsBehindAChangeFindsWhatItMade(t *testing.T) {
 	m, g := newGatedMachine(t)
 	m.executed(m.apply(loadLibrary(lockKeys, stopHere+incrKey, readKeys, "return 'old'")))
@@ -104,8 +104,8 @@ func TestATransactionThatReadsBehindAChangeFindsWhatItMade(t *testing.T) {
 	}
 }
 
-// It takes the locks that it takes in the log: it sees no half of a RENAME, and waits
-// for the writers of what it reads or watches.
+// It takes the same locks as in the log: it sees no half of a RENAME, and waits for the writers of
+// the keys that it reads or watches.
 func TestATransactionThatOnlyReadsLocksItsKeys(t *testing.T) {
 	watches := Txn{Kind: KindExec, Proto: 2, Watches: []Watch{{Key: []byte("a")}}}
 	for name, txn := range map[string]Txn{"reads": inExec(txnOf(0, "get", "a"), txnOf(0, "get", "b")), "watches": watches, "all": inExec(txnOf(0, "dbsize"))} {
@@ -120,9 +120,9 @@ func TestATransactionThatOnlyReadsLocksItsKeys(t *testing.T) {
 	}
 }
 
-// A transaction whose WATCH fails leaves the scripts as they were: what it does to them
-// is done before it runs, so its watches are looked at before, behind all that stands
-// before it in the log, in its own entry, too.
+// A transaction whose WATCH fails leaves the scripts unchanged. Its changes of scripts are made
+// before it runs. So its watches are checked even before that, behind everything that comes before
+// it in the log, also in its own entry.
 func TestAFailedWatchLeavesTheScriptsAlone(t *testing.T) {
 	m := newLockedMachine(t)
 	loaded, other := "return 'loaded'", "return 'other'"
@@ -142,8 +142,8 @@ func TestAFailedWatchLeavesTheScriptsAlone(t *testing.T) {
 	before := "*2\r\n:1\r\n:0\r\n"
 	m.wants(change(version+1), "*-1\r\n")
 	exists(before)
-	// The write that makes the watch fail stands in the same entry, and holds its key
-	// when the transaction's turn comes.
+	// The write that makes the watch fail is in the same entry, and holds its key when the
+	// transaction's turn comes.
 	g := gate{entered: make(chan string, 1), open: make(chan struct{})}
 	m.cfg.Witness = &g
 	slow := evalTxn(flagged+stopsHere+"return redis.call('set', KEYS[1], 2)", "w")
@@ -158,7 +158,7 @@ func TestAFailedWatchLeavesTheScriptsAlone(t *testing.T) {
 	if got := m.replies.replies[EntryID{1, 1, entry}]; got[1] != "0 *-1\r\n" || got[2] != "0 +OK\r\n" {
 		t.Errorf("%v", got)
 	}
-	// With a watch that holds all of it is done.
+	// With a watch that holds everything is done.
 	m.wants(change(m.TxnNo()-2), "*3\r\n+OK\r\n$40\r\n"+sha(other)+"\r\n$5\r\nother\r\n")
 	exists("*2\r\n:0\r\n:1\r\n")
 }

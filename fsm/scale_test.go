@@ -14,27 +14,24 @@ import (
 	"lockstep/engine/sched"
 )
 
-// A set of a million members is worked on in every way there is while SETs on
-// other keys go on: they must not wait for it, unless they share its lock slot.
-// The bounds are generous, and allow for a machine that does many other things:
-// how long a goroutine that does nothing but wait for the next millisecond is
-// kept from it is measured beside. What stops one of the two and not the other stops
-// it once: who holds others up does so in every one of scaleRounds.
+// All kinds of work on a set of a million members run while SETs on other keys continue. The SETs
+// must not wait for the work unless they share its lock slot. The bounds are generous and allow for
+// a busy machine: a goroutine that only waits for the next millisecond is measured at the same
+// time, to see how long it is delayed. A disturbance that stops only one of the two happens once;
+// work that really delays others does so in every one of scaleRounds.
 const (
 	scaleMembers      = 1_000_000
 	scaleMembersShort = 100_000
 	scaleP99Max       = 100 * time.Millisecond
-	// scaleIdleFactor is how many times longer than that goroutine a SET may be
-	// kept waiting on top.
+	// scaleIdleFactor is how many times longer than that goroutine a SET may wait in addition.
 	scaleIdleFactor = 4
-	// scaleGapMax is the greatest time, on average, between two SETs that are
-	// done while the work goes on.
+	// scaleGapMax is the greatest average time between two SETs during the work.
 	scaleGapMax = 100 * time.Millisecond
 	scaleSlots  = 4096
 	scaleRounds = 3
 )
 
-// waitingSink hands each reply to the one who waits for the entry.
+// waitingSink passes each reply to the goroutine that waits for the entry.
 type waitingSink struct {
 	mu   sync.Mutex
 	wait map[EntryID]chan string
@@ -60,7 +57,7 @@ type scaleRun struct {
 	m    *Machine
 	sink *waitingSink
 	n    uint64
-	// slow says what was beyond the bounds, by the work beside which it was.
+	// slow describes the measurements beyond the bounds, by the work that ran at the same time.
 	slow map[string]string
 }
 
@@ -75,7 +72,7 @@ func scaleConfig(sink Sink) Config {
 	return Config{Group: 7, Engine: engine.Config{LockSlots: scaleSlots}, Sink: sink, Sched: sched.Config{Permits: 8, Workers: 4}}
 }
 
-// begin applies a command and returns where its reply will come.
+// begin applies a command and returns a channel for its reply.
 func (r *scaleRun) begin(args ...[]byte) <-chan string {
 	r.t.Helper()
 	r.n++
@@ -119,8 +116,8 @@ func argsOf(words ...string) [][]byte {
 	return args
 }
 
-// beside sends SETs to other keys, one after the other, as long as work runs,
-// and reports how long they took, from Apply to the reply.
+// beside sends SETs to other keys, one after the other, while work runs. It reports their
+// durations, from Apply to the reply.
 func (r *scaleRun) beside(phase string, work func() error) {
 	r.t.Helper()
 	begin, done := time.Now(), make(chan error, 1)
@@ -147,14 +144,13 @@ func (r *scaleRun) besideLogged(phase, want string, args ...[]byte) {
 	r.measure(phase, begin, done)
 }
 
-// setsAtLeast is the number of SETs that a phase is measured by even if its
-// work is over sooner.
+// setsAtLeast is the least number of SETs in a measurement, even if the work ends sooner.
 const setsAtLeast = 200
 
 func (r *scaleRun) measure(phase string, begin time.Time, done <-chan error) {
 	r.t.Helper()
 	var sets, idle waits
-	sets.add(time.Since(begin)) // while the work was handed over none could be sent
+	sets.add(time.Since(begin)) // no SET could be sent while the work was submitted
 	stopIdle, idled := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(idled)
@@ -192,21 +188,21 @@ func (r *scaleRun) measure(phase string, begin time.Time, done <-chan error) {
 	}
 }
 
-// waits are how long what comes every millisecond had to wait.
+// waits are the delays of an operation that is due every millisecond.
 type waits []time.Duration
 
-// every is how often something comes, at least.
+// every is the longest interval between two operations.
 const every = time.Millisecond
 
-// add takes a wait, and those of what would have come meanwhile and would have
-// waited for the rest of the time.
+// add adds a delay, and the delays of the operations that were due meanwhile and would have waited
+// for the rest of the time.
 func (w *waits) add(wait time.Duration) {
 	for ; wait > 0; wait -= every {
 		*w = append(*w, wait)
 	}
 }
 
-// percentile returns the wait that so many in a hundred do not exceed.
+// percentile returns the delay that n percent do not exceed.
 func (w waits) percentile(n int) time.Duration {
 	if len(w) == 0 {
 		return 0
@@ -215,7 +211,7 @@ func (w waits) percentile(n int) time.Duration {
 	return w[(len(w)-1)*n/100]
 }
 
-// whileIdle adds how much later than due a ticker's ticks are seen.
+// whileIdle adds how late a ticker's ticks arrive.
 func (w *waits) whileIdle(stop <-chan struct{}) {
 	tick := time.NewTicker(every)
 	defer tick.Stop()
@@ -231,10 +227,10 @@ func (w *waits) whileIdle(stop <-chan struct{}) {
 	}
 }
 
-// largeKeys are those of the sets that are worked on.
+// largeKeys are the keys of the large sets.
 var largeKeys = []string{"large", "again", "union", "diff", "copy"}
 
-// otherKey returns a key of another lock slot than those of the large sets.
+// otherKey returns a key in another lock slot than those of the large sets.
 func (r *scaleRun) otherKey() string {
 	slot := func(key string) int32 { return r.m.Keyspace().LockSlot([]byte(key)) }
 	for i := r.n; ; i++ {
@@ -245,7 +241,7 @@ func (r *scaleRun) otherKey() string {
 	}
 }
 
-// fill makes the large set in entries of a thousand members.
+// fill makes the large set with entries of a thousand members.
 func (r *scaleRun) fill(key string, members int) {
 	r.t.Helper()
 	const batch = 1000
@@ -306,8 +302,8 @@ func TestALargeSetHoldsNobodyUp(t *testing.T) {
 	}
 }
 
-// workOnALargeSet makes one and works on it, and returns beside which work SETs were
-// beyond the bounds.
+// workOnALargeSet makes a large set and works on it. It returns the kinds of work during which SETs
+// were beyond the bounds.
 func workOnALargeSet(t *testing.T, members int) (slow map[string]string) {
 	t.Helper()
 	r := newScaleRun(t)
@@ -328,7 +324,7 @@ func workOnALargeSet(t *testing.T, members int) (slow map[string]string) {
 	}
 	r.beside("nothing", func() error { return nil })
 
-	// The snapshot is fixed between two entries; then the set changes.
+	// The snapshot is fixed between two entries. Then the set changes.
 	snap, err := r.m.Snapshot()
 	if err != nil {
 		t.Fatal(err)

@@ -29,7 +29,7 @@ func (m *lockedMachine) set(name, value string) {
 
 func ptrTo[T any](v T) *T { return &v }
 
-// wants applies a txn and expects a reply that begins so.
+// wants applies a txn and expects a reply with that prefix.
 func (m *lockedMachine) wants(t Txn, want string) {
 	m.t.Helper()
 	if got := m.ask(t); !strings.HasPrefix(got, want) {
@@ -37,8 +37,8 @@ func (m *lockedMachine) wants(t Txn, want string) {
 	}
 }
 
-// TestScriptsWhenMemoryIsFull: what the leader knew of the memory stands in the
-// log; scripts refuse what may need some, but not once they have written.
+// TestScriptsWhenMemoryIsFull: the leader's knowledge of the memory is in the log. Scripts refuse
+// commands that may need memory, but not after they have written.
 func TestScriptsWhenMemoryIsFull(t *testing.T) {
 	m := newLockedMachine(t)
 	const oom = "-OOM command not allowed when used memory > 'maxmemory'."
@@ -67,8 +67,7 @@ func TestScriptsWhenMemoryIsFull(t *testing.T) {
 	}
 }
 
-// TestAScriptKeepsToItsShard: a key of another shard would be one key with two
-// values.
+// TestAScriptKeepsToItsShard: a key of another shard would have two values.
 func TestAScriptKeepsToItsShard(t *testing.T) {
 	m := newLockedMachine(t)
 	own := hashslot.Of([]byte("a"))
@@ -81,7 +80,8 @@ func TestAScriptKeepsToItsShard(t *testing.T) {
 	m.wants(evalTxn("#!lua flags=no-cluster\nreturn 1", "a"), "-ERR Can not run script on cluster, 'no-cluster' flag is set.")
 }
 
-// TestTheScriptCacheIsInSnapshots, and what is loaded stays.
+// TestTheScriptCacheIsInSnapshots: the script cache is part of snapshots, and loaded scripts stay
+// loaded.
 func TestTheScriptCacheIsInSnapshots(t *testing.T) {
 	m := newLockedMachine(t)
 	m.set("script-cache-max-scripts", "4")
@@ -115,7 +115,7 @@ func TestTheScriptCacheIsInSnapshots(t *testing.T) {
 	m.wants(evalTxn("return 'runs all the same'"), "$17")
 }
 
-// TestATransactionsScriptsShareTheirLimits: however many there are, it ends.
+// TestATransactionsScriptsShareTheirLimits: a transaction ends, however many scripts it has.
 func TestATransactionsScriptsShareTheirLimits(t *testing.T) {
 	m := newLockedMachine(t)
 	m.set("script-max-work-ms", "10")
@@ -131,8 +131,8 @@ func TestATransactionsScriptsShareTheirLimits(t *testing.T) {
 	}
 }
 
-// TestATransactionEndsItsWork: commands that announce no work add up, too, and those
-// behind the limit are refused.
+// TestATransactionEndsItsWork: the work of commands that announce none also adds up, and the
+// commands behind the limit are refused.
 func TestATransactionEndsItsWork(t *testing.T) {
 	m := newLockedMachine(t)
 	m.wants(evalTxn("for i = 1, 1000 do redis.call('rpush', KEYS[1], i) end", "l"), "$-1")
@@ -149,8 +149,8 @@ func TestATransactionEndsItsWork(t *testing.T) {
 	m.wants(txnOf(0, "exists", "k"), ":0")
 }
 
-// TestWorkOfCommandsCounts: a loop of commands that look at much ends as soon as
-// one that does something else.
+// TestWorkOfCommandsCounts: a loop of commands that look at much ends as soon as a loop that does
+// something else.
 func TestWorkOfCommandsCounts(t *testing.T) {
 	m := newLockedMachine(t)
 	fill := "for i = 1, 5000 do redis.call('zadd', KEYS[1], i, i) redis.call('rpush', KEYS[2], i) end redis.call('setrange', KEYS[3], 3000000, 'x')"

@@ -17,13 +17,13 @@ func serveOf(wait TxnID, how ServeHow, args ...string) Txn {
 	return t
 }
 
-// serve brings a leader's KindServe into the log.
+// serve puts a leader's KindServe into the log.
 func (g *gateways) serve(wait TxnID, how ServeHow, args ...string) string {
 	g.t.Helper()
 	return g.askTxn(Origin{}, 0, 0, serveOf(wait, how, args...))
 }
 
-// do runs a command that nobody asks for again.
+// do runs a command that is never retried.
 func (g *gateways) do(args ...string) string {
 	g.t.Helper()
 	return g.askTxn(Origin{}, 0, 0, txnOf(0, args...))
@@ -31,8 +31,7 @@ func (g *gateways) do(args ...string) string {
 
 const unservedReply = "4 "
 
-// A wait is served once, however often its command comes into the log, and on
-// whatever replica.
+// A wait is served once, however often its command enters the log, and on any replica.
 func TestAWaitIsServedOnce(t *testing.T) {
 	bothWays(t, func(t *testing.T, g *gateways, reload func()) {
 		w := waitOf(0, 1)
@@ -51,8 +50,8 @@ func TestAWaitIsServedOnce(t *testing.T) {
 	})
 }
 
-// What a gateway has ended is served no more; until then nothing that is found
-// leaves the wait open.
+// A wait that its gateway has ended is no longer served. Before that, a KindServe that finds
+// nothing leaves the wait open.
 func TestAWaitThatHasEndedTakesNothing(t *testing.T) {
 	bothWays(t, func(t *testing.T, g *gateways, reload func()) {
 		for lane, how := range map[uint32]ServeHow{1: ServeLast, 2: ServeLast | ServeSettles} {
@@ -64,7 +63,7 @@ func TestAWaitThatHasEndedTakesNothing(t *testing.T) {
 			g.want("a late one", g.serve(w, 0, "blpop", q, "0"), stale(2))
 			g.want("the list", g.do("llen", q), "0 :1\r\n")
 		}
-		// Of a wait that was never heard of nothing is known.
+		// Nothing is known about a wait that never existed.
 		g.want("an unknown one", g.serve(waitOf(3, 1), ServeLast|ServeSettles, "blpop", "q1", "0"), unservedReply)
 	})
 }
@@ -88,8 +87,8 @@ func TestWaitsOfNobodyAreNotServed(t *testing.T) {
 	})
 }
 
-// A key of another kind is an error to a newcomer, and nothing to a waiting client. To a
-// reader of a group it is an error when the stream goes.
+// A key of another kind is an error to a new client, and counts as missing for a client that
+// already waits. For a reader of a group it is an error if the stream is deleted.
 func TestWhatIsNothingToAWaiter(t *testing.T) {
 	g := newGateways(t)
 	const wrong = "0 -WRONGTYPE Operation against a key holding the wrong kind of value\r\n"
@@ -107,8 +106,8 @@ func TestWhatIsNothingToAWaiter(t *testing.T) {
 	}
 }
 
-// A KindServe behind a txn of a bundle takes no number of the lane, and runs under
-// that txn's ticket.
+// A KindServe behind a txn of a bundle takes no number of the lane, and runs under that txn's
+// ticket.
 func TestAWaitIsServedBehindAWrite(t *testing.T) {
 	bothWays(t, func(t *testing.T, g *gateways, reload func()) {
 		o := Origin{Node: 6, Boot: 1, Lane: 3}
@@ -139,8 +138,7 @@ func TestAWaitIsServedBehindAWrite(t *testing.T) {
 	})
 }
 
-// Behind a write that does not run, for it was run before, a wait is served all the
-// same.
+// A wait is also served behind a write that does not run because it ran before.
 func TestAWaitBehindARepeatedWriteIsServed(t *testing.T) {
 	g := newGateways(t)
 	o := Origin{Node: 6, Boot: 1, Lane: 3}
@@ -157,7 +155,7 @@ func TestAWaitBehindARepeatedWriteIsServed(t *testing.T) {
 	g.want("the list", g.do("llen", "q"), "0 :0\r\n")
 }
 
-// Nobody but a leader serves waits, and nothing but a command that waits is served.
+// Only a leader serves waits, and only commands that wait are served.
 func TestGatewaysServeNoWaits(t *testing.T) {
 	serve := serveOf(waitOf(0, 1), 0, "blpop", "q", "0")
 	if CheckCalls([]Txn{serve}) == nil || CheckReads([]Txn{serve}) == nil {

@@ -11,7 +11,7 @@ import (
 	"lockstep/engine/sched"
 )
 
-// listener hears all events.
+// listener records all events.
 type listener struct {
 	mu   sync.Mutex
 	said []string
@@ -28,7 +28,7 @@ func (l *listener) Event(_ command.EventClass, event string, db int, key []byte)
 func (l *listener) Filled(int, []byte, engine.Kind) {}
 func (l *listener) Gone(int, []byte)                {}
 
-// take returns what was said since the last time.
+// take returns the events since its last call.
 func (l *listener) take() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -37,8 +37,8 @@ func (l *listener) take() string {
 	return said
 }
 
-// Keyspace events tell of commands as they run: a snapshot that brings keys, and takes
-// others away, is told of by none; what comes behind it is.
+// Keyspace events report commands as they run. A snapshot that adds and removes keys gives no
+// events. Commands behind it do.
 func TestASnapshotGivesNoKeyspaceEvents(t *testing.T) {
 	open := func() (*lockedMachine, *listener) {
 		ear := &listener{}

@@ -9,8 +9,8 @@ import (
 	"lockstep/engine"
 )
 
-// look draws keys that exist, with the versions they have now, as the leader does
-// who chooses what to evict. The machine must be idle.
+// look draws existing keys with their present versions, like a leader that chooses keys to evict.
+// The machine must be idle.
 func (l *simLog) look(m *Machine) {
 	l.candidates = l.candidates[:0]
 	l.told = m.state.Load().backlog.cut()
@@ -20,8 +20,8 @@ func (l *simLog) look(m *Machine) {
 	}
 }
 
-// evict is the eviction of some of these keys: those that have changed since stay.
-// Now and then the version is another one.
+// evict evicts some of these keys. Those that have changed since then stay. Sometimes the version
+// is another one.
 func (l *simLog) evict() Op {
 	args := [][]byte{[]byte("lockstep.evict")}
 	for range 1 + l.rng.IntN(3) {
@@ -34,11 +34,10 @@ func (l *simLog) evict() Op {
 	return Op{Args: args}
 }
 
-// bigKey is a key that holds a value of thousands of elements, of the type that
-// its name says.
+// bigKey is a key with a value of thousands of elements, of the type in its name.
 func (l *simLog) bigKey(kind string) string { return fmt.Sprintf("{k%d}big%s", l.rng.IntN(2), kind) }
 
-// bigForms make big values and change them as wholes.
+// bigForms make big values and change them as a whole.
 var bigForms = []func(l *simLog) []string{
 	func(l *simLog) []string { return l.many("rpush", l.bigKey("list"), "%[1]d") },
 	func(l *simLog) []string { return l.many("sadd", l.bigKey("set"), "m%[1]d") },
@@ -79,7 +78,7 @@ func (l *simLog) kind() string {
 	return l.pick("list", "set", "ints", "zset", "hash", "stream", "string")
 }
 
-// many is a command with a thousand elements, the numbers in which are drawn.
+// many is a command with a thousand elements that contain random numbers.
 func (l *simLog) many(command, key string, forms ...string) []string {
 	args := []string{command, key}
 	for range 1000 {
@@ -115,7 +114,7 @@ type lateSnapshot struct {
 	err   error
 }
 
-// beginSnapshot cuts here, and returns at once.
+// beginSnapshot opens a cut here, and returns at once.
 func (s *simMachine) beginSnapshot(t *testing.T) *lateSnapshot {
 	t.Helper()
 	snap, err := s.m.Snapshot()
@@ -126,15 +125,14 @@ func (s *simMachine) beginSnapshot(t *testing.T) *lateSnapshot {
 	go func() {
 		var image bytes.Buffer
 		late.err = snap.Persist(&image)
-		// The holder of the image begins another snapshot.
+		// The caller that gets the image begins another snapshot.
 		snap.Release()
 		late.image <- image.Bytes()
 	}()
 	return late
 }
 
-// check restores the snapshot, runs what came after it, and wants the state that
-// is there now.
+// check restores the snapshot, runs the entries that came after it, and expects the present state.
 func (late *lateSnapshot) check(t *testing.T, data [][]byte) {
 	t.Helper()
 	s := late.of
@@ -159,7 +157,7 @@ func (late *lateSnapshot) check(t *testing.T, data [][]byte) {
 	}
 }
 
-// The forms do what they are for: values become big, and evictions meet keys.
+// The forms have their effects: values become big, and evictions find keys.
 func TestBigValuesAndEvictionsAreDrawn(t *testing.T) {
 	l := newSimLog(3)
 	s := newSimMachine("big", 2, 4)

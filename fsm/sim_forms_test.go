@@ -12,9 +12,9 @@ import (
 	"lockstep/engine/commands"
 )
 
-// simForms are arguments with which commands do something: behind a command's
-// name stand the forms it may have, words in capitals standing for themselves.
-// A word that ends in + comes one to four times, and (a b)+ is written a,b+.
+// simForms are arguments with which commands do something. Each command has a list of forms. Words
+// in capitals stand for themselves. A word that ends in + comes one to four times, and (a b)+ is
+// written a,b+.
 var simForms = map[string][]string{
 	"hset": {"hash field,value+", "hash field value", "hash field long"}, "hmset": {"hash field,int+"}, "hsetnx": {"hash field value"},
 	"hget": {"hash field"}, "hmget": {"hash field+"}, "hgetall": {"hash"}, "hkeys": {"hash"}, "hvals": {"hash"}, "hlen": {"hash"},
@@ -32,7 +32,7 @@ var simForms = map[string][]string{
 	"lockstep.expire": {"db hash", "db hash db hash"},
 }
 
-// fromForm draws arguments of a form, nil if the command has none.
+// fromForm draws arguments of a form, or returns nil if the command has none.
 func (l *simLog) fromForm(spec *command.Spec) [][]byte {
 	forms := simForms[spec.Name]
 	if forms == nil {
@@ -54,13 +54,13 @@ func (l *simLog) fromForm(spec *command.Spec) [][]byte {
 	return args
 }
 
-// term draws what a word of a form stands for.
+// term draws a value for a word of a form.
 func (l *simLog) term(name string) []byte {
 	switch name {
 	case "hash":
 		return fmt.Appendf(nil, "{k%d}h", l.rng.IntN(6))
 	case "field":
-		// Of one key or so they become too many to be small.
+		// The fields of a key become too many for a small hash.
 		return fmt.Appendf(nil, "f%d", l.rng.IntN(1+l.rng.IntN(900)))
 	case "number":
 		return fmt.Appendf(nil, "n%d", l.rng.IntN(4))
@@ -82,7 +82,7 @@ func (l *simLog) term(name string) []byte {
 	return []byte(name)
 }
 
-// Each command of simForms does what it is for, often enough.
+// Each command of simForms has its effect often enough.
 func TestFormsAreUnderstood(t *testing.T) {
 	l := newSimLog(1)
 	s := newSimMachine("forms", 2, 4)

@@ -11,9 +11,9 @@ import (
 	"lockstep/engine/rdb"
 )
 
-// simBodies are functions of the determinism run, and their flags: what keeps
-// something in its library, in a variable, in a table, in a closure; what depends
-// on what runs beside it; what fails in the middle or does not end by itself.
+// simBodies are functions of the determinism run, with their flags. Some keep a value in their
+// library: in a variable, in a table, in a closure. Some depend on work that runs beside them. Some
+// fail in the middle or do not end by themselves.
 var simBodies = []struct{ flags, body string }{
 	{"", `return redis.call('incr', keys[1])`},
 	{"", `calls = calls + 1 redis.call('set', keys[1], calls) return calls`},
@@ -40,8 +40,8 @@ local next_number = counter()
 
 const simLibraries, simFunctions = 5, 12
 
-// library draws a library's text. Names of functions meet across libraries, as
-// names of libraries do.
+// library draws a library's text. Different libraries share some names of functions, and some have
+// the same name.
 func (l *simLog) library() string {
 	switch l.rng.IntN(20) {
 	case 0:
@@ -91,8 +91,8 @@ func init() {
 	}
 }
 
-// functionTxn is a call of a function, or a change of the functions there are;
-// often a few of both in a transaction, which a watch may end.
+// functionTxn is a call of a function, or a change of the functions. Often several of both are in
+// one transaction, which a failed watch may end.
 func (l *simLog) functionTxn(t *Txn) {
 	if l.rng.IntN(30) == 0 {
 		settings := [][]string{{"function-max-libraries", "2", "4", "1000"}, {"function-max-functions", "5", "1000"}, {"function-max-bytes", "1500", "100000"}}
@@ -126,8 +126,8 @@ func (l *simLog) functionOp() Op {
 	return l.opOf(names[l.rng.IntN(len(names))])
 }
 
-// TestFunctionsInSnapshots: a snapshot taken while functions are changed holds
-// those of its place in the log; restored, they are called as before.
+// TestFunctionsInSnapshots: a snapshot that is taken while functions change has the functions as of
+// its place in the log. After a restore they can be called as before.
 func TestFunctionsInSnapshots(t *testing.T) {
 	m := testMachine(t, nil)
 	const theirs = "#!lua name=theirs\nredis.register_function('f', function(keys) return redis.call('incr', keys[1]) end)"

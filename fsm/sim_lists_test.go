@@ -13,7 +13,7 @@ func (l *simLog) listKey() string {
 	return fmt.Sprintf("{k%d}list", l.rng.IntN(6))
 }
 
-// element is one of few, now and then a long one, so that lists become large.
+// element is one of a few elements, and sometimes a long one, so that lists become large.
 func (l *simLog) element() string {
 	if l.rng.IntN(4) == 0 {
 		return strings.Repeat(fmt.Sprint(l.rng.IntN(3)), 500+l.rng.IntN(2000))

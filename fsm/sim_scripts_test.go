@@ -10,9 +10,8 @@ import (
 	"lockstep/engine/script"
 )
 
-// simScripts are scripts of the determinism run: what depends on chance, on
-// time, on the order of tables; what writes and fails in the middle; and what
-// does not end by itself.
+// simScripts are scripts of the determinism run: some depend on random numbers, on time, or on the
+// order of tables; some write and fail in the middle; and some do not end by themselves.
 var simScripts = []string{
 	`return redis.call('incr', KEYS[1])`,
 	`#!lua flags=allow-key-locking
@@ -55,8 +54,8 @@ var simScripts = []string{
 	`syntax error (`, "#!lua flags=none\nreturn 1", "#!ruby\nreturn 1", "#!lua",
 }
 
-// simAsk is a script that writes down what commands tell of how values are kept:
-// that must not depend on whether they came from a snapshot.
+// simAsk is a script that stores the replies of commands about the form of values. The replies must
+// not depend on whether the values came from a snapshot.
 func simAsk(commands string) string {
 	return `local kinds, out = {'set', 'h', 'list', 'bigset', 'bigints', 'bighash', 'bigzset', 'bigstream'}, {}
 	local key = '{k' .. ARGV[1] % 7 .. '}' .. kinds[ARGV[2] % #kinds + 1]
@@ -64,7 +63,7 @@ func simAsk(commands string) string {
 	redis.call('set', KEYS[1], table.concat(out))`
 }
 
-// program draws the tail of EVAL and its like: number of keys, keys, arguments.
+// program draws the arguments of EVAL and its like: number of keys, keys, arguments.
 func (l *simLog) program() []string {
 	keys := 1 + l.rng.IntN(3)
 	args := []string{strconv.Itoa(keys)}
@@ -101,15 +100,15 @@ func settingTxn(name, value string) Txn {
 	return Txn{Kind: KindSetting, Proto: 2, Ops: []Op{{Args: [][]byte{[]byte("lockstep.set"), []byte(name), []byte(value)}}}}
 }
 
-// simScriptLimits are the limits that a log begins with.
+// simScriptLimits are the limits at the start of a log.
 func simScriptLimits() []Txn {
 	return []Txn{
 		settingTxn("script-max-work-ms", "1"), settingTxn("script-max-memory", "1048576"),
 	}
 }
 
-// simThresholds decide how values are kept. Those that are there stay as they are
-// until they are changed, wherever they came from.
+// simThresholds decide the form of values. Existing values keep their form until they change,
+// wherever they came from.
 var simThresholds = [][]string{
 	{"hash-max-listpack-entries", "0", "4", "512"}, {"hash-max-listpack-value", "4", "64"},
 	{"set-max-intset-entries", "0", "4", "512"}, {"set-max-listpack-entries", "0", "4", "128"}, {"set-max-listpack-value", "3", "64"},
@@ -119,8 +118,8 @@ var simThresholds = [][]string{
 	{"maxmemory-policy", "0", "2", "1"}, {"proto-max-bulk-len", "100", "536870912"},
 }
 
-// scriptTxn is a call of a script, or a change of what bounds them: small
-// enough that a log is full of scripts which come to their ends.
+// scriptTxn is a call of a script, or a change of the limits on scripts. The limits are so small
+// that a log is full of scripts that reach them.
 func (l *simLog) scriptTxn(t *Txn) {
 	if l.rng.IntN(20) == 0 {
 		settings := [][]string{
@@ -155,8 +154,7 @@ func (l *simLog) scriptTxn(t *Txn) {
 	}
 }
 
-// Scripts that ask how values are kept come to their end, as a rule, and write
-// down more than errors.
+// Scripts that ask for the form of values usually end well, and store more than errors.
 func TestSimulatedQuestionsAreAnswered(t *testing.T) {
 	l, s := newSimLog(3), newSimMachine("questions", 2, 4)
 	defer s.m.Close()

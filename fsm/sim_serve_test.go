@@ -2,7 +2,7 @@ package fsm
 
 import "fmt"
 
-// simWaits are the lanes for waits of the one gateway.
+// simWaits is the number of lanes for waits of the only gateway.
 const simWaits = 5
 
 // simWait is the newest wait of a lane.
@@ -11,8 +11,7 @@ type simWait struct {
 	op  Op
 }
 
-// waitingCommands are the blocking commands whose clients are served, with arguments that
-// mostly find something.
+// waitingCommands are blocking commands, with arguments that usually find something.
 var waitingCommands = []func(*simLog) []string{
 	func(l *simLog) []string { return []string{"blpop", l.list(), l.list(), "0"} },
 	func(l *simLog) []string {
@@ -26,11 +25,11 @@ var waitingCommands = []func(*simLog) []string{
 	},
 }
 
-// list draws the name of a key that is a list most of the time.
+// list draws the name of a key that is usually a list.
 func (l *simLog) list() string { return fmt.Sprintf("{k%d}list", l.rng.IntN(4)) }
 
-// serve draws a KindServe: of a wait that was served before, perhaps, or of the next
-// one of its lane.
+// serve draws a KindServe: of a wait that may have been served before, or of the next wait of its
+// lane.
 func (l *simLog) serve() Txn {
 	lane := l.rng.IntN(simWaits)
 	w := &l.waits[lane]

@@ -10,15 +10,14 @@ import (
 	"lockstep/engine/commands"
 )
 
-// setOp draws arguments for a command on sets: keys that hold sets, as a rule,
-// and members that they have in common. It returns nil for other commands, and
-// now and then for these.
+// setOp draws arguments for a command on sets: keys that usually hold sets, and members that the
+// sets share. It returns nil for other commands, and sometimes for these.
 func (l *simLog) setOp(spec *command.Spec) [][]byte {
 	if spec.Group != "set" || l.rng.IntN(16) == 0 {
 		return nil
 	}
 	if l.rng.IntN(3) == 0 {
-		spec = commands.Get("sadd") // or all sets would be empty before long
+		spec = commands.Get("sadd") // otherwise all sets would soon be empty
 	}
 	args := [][]byte{[]byte(spec.Name)}
 	add := func(more ...[]byte) { args = append(args, more...) }
@@ -40,7 +39,7 @@ func (l *simLog) setOp(spec *command.Spec) [][]byte {
 	case "spop", "srandmember":
 		add(l.setKey())
 		if n := l.rng.IntN(16); n < 8 {
-			// Mostly few; now and then all, or all but a few.
+			// Usually a few; sometimes all, or all except a few.
 			add(strconv.AppendInt(nil, int64([]int{0, 1, 2, 3, 3, 5, 110, 490}[n]), 10))
 		}
 	case "sscan":
@@ -70,8 +69,8 @@ func (l *simLog) setMember() []byte {
 	return fmt.Appendf(nil, "m%d", n)
 }
 
-// setMembers draws one or a few, or a run of numbers or words that makes a set
-// change its form.
+// setMembers draws one or a few members, or a run of numbers or words that makes a set change its
+// form.
 func (l *simLog) setMembers() [][]byte {
 	var members [][]byte
 	format, n := "m%d", 0
@@ -91,9 +90,8 @@ func (l *simLog) setMembers() [][]byte {
 	return members
 }
 
-// TestSimulatedSetCommandsDoSomething expects of every command on sets that it
-// finds, most of the time, what it looks for, and that sets of all forms come
-// up: a determinism run of errors would prove nothing.
+// TestSimulatedSetCommandsDoSomething: every command on sets usually finds its data, and sets of
+// all forms occur. A determinism run of errors would prove nothing.
 func TestSimulatedSetCommandsDoSomething(t *testing.T) {
 	l, s := newSimLog(5), newSimMachine("sets", 2, 2)
 	defer s.m.Close()

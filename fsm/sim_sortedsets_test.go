@@ -7,17 +7,16 @@ import (
 	"lockstep/engine/command"
 )
 
-// sortedSetOp draws arguments for a command on sorted sets or geo indexes with
-// which it mostly succeeds: few keys, members in common, sets on both sides of
-// the border of small and large ones. It returns nil for other commands, and
-// now and then for these.
+// sortedSetOp draws arguments with which a command on sorted sets or geo indexes usually succeeds:
+// few keys, shared members, sets on both sides of the limit between small and large. It returns nil
+// for other commands, and sometimes for these.
 func (l *simLog) sortedSetOp(spec *command.Spec) [][]byte {
 	if spec.Group != "sorted-set" && spec.Group != "geo" || l.rng.IntN(16) == 0 {
 		return nil
 	}
 	name, text := spec.Name, ""
 	if l.rng.IntN(3) == 0 {
-		name = "zadd" // or all sets would be empty before long
+		name = "zadd" // otherwise all sets would soon be empty
 	}
 	switch name {
 	case "zadd":
@@ -100,8 +99,7 @@ func (l *simLog) geoText(name string) string {
 	panic("no arguments are drawn for " + name)
 }
 
-// fillIn draws what the words in capitals stand for, those that are no
-// options.
+// fillIn draws values for the words in capitals that are not options.
 func (l *simLog) fillIn(text string) [][]byte {
 	var args [][]byte
 	for _, word := range strings.Fields(text) {

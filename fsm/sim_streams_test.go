@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// streamKey is a key that mostly holds a stream.
+// streamKey is a key that usually holds a stream.
 func (l *simLog) streamKey() string {
 	if l.rng.IntN(20) == 0 {
 		return string(l.word())
@@ -26,8 +26,8 @@ func (l *simLog) streamTrim() []string {
 	}[l.rng.IntN(4)]
 }
 
-// streamID is one that XADD made while the key was young, when IDs are small, or
-// that stands before all those of the clock.
+// streamID is an ID that XADD made while the key was new, when IDs are small, or one before all IDs
+// of the clock.
 func (l *simLog) streamID() string { return fmt.Sprintf("1-%d", l.rng.IntN(80)) }
 
 func init() {
@@ -36,7 +36,7 @@ func init() {
 		if l.rng.IntN(20) == 0 {
 			args = append(args, l.streamTrim()...)
 		}
-		// An automatic ID ends the time of small ones.
+		// An automatic ID ends the time of small IDs.
 		id := "1-*"
 		if l.rng.IntN(300) == 0 {
 			id = "*"
@@ -78,7 +78,7 @@ func init() {
 	sensible["xsetid"] = func(l *simLog) []string {
 		return []string{l.streamKey(), fmt.Sprintf("1-%d", 60+l.rng.IntN(60))}
 	}
-	// What is drawn for a container's subcommands stands behind its name.
+	// The arguments for a container's subcommand follow its name.
 	sensible["xgroup"] = func(l *simLog) []string {
 		key, group := l.streamKey(), l.streamGroup()
 		return [][]string{

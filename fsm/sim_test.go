@@ -18,12 +18,11 @@ import (
 	"lockstep/engine/sched"
 )
 
-// The determinism run: one random log, machines with 1, 2 and 8 workers, other
-// numbers of permits, random yields of the processor, snapshot and restore at
-// random points, snapshots that are written while later entries run, replay. The
-// log draws every command, small values and big ones, and what a leader proposes
-// for itself. After every entry all must have given the same replies
-// and, at the checkpoints, hold the same state.
+// The determinism run: one random log runs on machines with 1, 2 and 8 workers and different
+// numbers of permits, with random yields of the processor, snapshots and restores at random points,
+// snapshots that are written while later entries run, and a replay. The log contains every command,
+// small and big values, and the txns that a leader proposes itself. After every entry all machines
+// must have given the same replies and, at the checkpoints, have the same state.
 
 // simGroup is the shard the simulated log belongs to.
 const simGroup = 7
@@ -39,7 +38,7 @@ type recorder struct {
 	work    map[workOf]int64
 }
 
-// workOf says whose work it is.
+// workOf identifies the txn that did the work.
 type workOf struct {
 	id  EntryID
 	txn int
@@ -102,9 +101,9 @@ func (s *simMachine) reload(t *testing.T) {
 	}
 }
 
-// counted is what a keyspace knows of its keys without looking at them: how many
-// there are, and which of them are due when. It is kept up change by change, and a
-// snapshot that is loaded counts anew. The machine must be idle.
+// counted is what a keyspace knows about its keys without visiting them: how many there are, and
+// which are due when. It is updated with each change, and a loaded snapshot counts anew. The
+// machine must be idle.
 func (s *simMachine) counted() string {
 	ks := s.m.Keyspace()
 	var text strings.Builder
@@ -118,8 +117,8 @@ func (s *simMachine) counted() string {
 	return text.String()
 }
 
-// measure wants the memory that is counted, change by change, to be that of all keys.
-// The machine must be idle.
+// measure expects the memory that is counted change by change to equal that of all keys. The
+// machine must be idle.
 func (s *simMachine) measure(t *testing.T) {
 	t.Helper()
 	ks, sum := s.m.Keyspace(), int64(0)
@@ -192,7 +191,7 @@ func (l *simLog) entry() []byte {
 			continue
 		}
 		if l.rng.IntN(8) == 0 {
-			// A leader's own.
+			// One of the leader's own txns.
 			b.Add(AppendBundle(nil, &Bundle{Txns: []Txn{l.serve()}}))
 		}
 		bundle := l.bundle()
@@ -207,8 +206,8 @@ func (l *simLog) entry() []byte {
 	return b.Finish()
 }
 
-// tell is what the leader tells in an entry of so many txns: of the work that it has seen done,
-// and of programs that need not hold the lane.
+// tell is the leader's report in an entry of so many txns: the work that it has seen done, and the
+// programs that need not hold the lane.
 func (l *simLog) tell(txns int) (told []Told, free []int) {
 	if l.rng.IntN(10) == 0 {
 		told, l.told = l.told, nil
@@ -225,8 +224,8 @@ func (l *simLog) tell(txns int) (told []Told, free []int) {
 	return told, free
 }
 
-// simLanes are the lanes of the one gateway, each with at most simUnacked records and
-// a bundle's.
+// simLanes is the number of lanes of the only gateway, each with at most simUnacked records and
+// those of one bundle.
 const simLanes, simUnacked, simBundle = 4, 300, 5
 
 func (l *simLog) bundle() Bundle {
@@ -272,7 +271,7 @@ func (l *simLog) txn() Txn {
 	return t
 }
 
-// setDay sets the time of day, often so that what was ahead is behind.
+// setDay sets the time of day, often so that it moves from ahead to behind.
 func (l *simLog) setDay() Txn {
 	const anHour = 3_600_000
 	t := SetDay([]int64{0, 1, -1, anHour, -anHour, -50 * 365 * 24 * anHour, l.rng.Int64N(anHour)}[l.rng.IntN(7)])
@@ -280,12 +279,12 @@ func (l *simLog) setDay() Txn {
 	return t
 }
 
-// sensible draws arguments with which a command mostly succeeds, by its name.
-// The families fill it.
+// sensible draws arguments with which a command usually succeeds, by its name. The files for each
+// kind fill it.
 var sensible = map[string]func(*simLog) []string{}
 
-// sensibleArgs draws arguments with which a command mostly succeeds; nil: none
-// are known, or it is the turn of senseless ones.
+// sensibleArgs draws arguments with which a command usually succeeds. It returns nil if none are
+// known, and sometimes to get random ones.
 func (l *simLog) sensibleArgs(spec *command.Spec) [][]byte {
 	if l.rng.IntN(8) == 0 && spec.Run != nil {
 		return nil
@@ -309,11 +308,11 @@ func (l *simLog) sensibleArgs(spec *command.Spec) [][]byte {
 	return l.fromForm(spec)
 }
 
-// op draws a command with a right number of mostly sensible arguments.
+// op draws a command with a correct number of mostly sensible arguments.
 func (l *simLog) op() Op {
 	spec := l.specs[l.rng.IntN(len(l.specs))]
 	if (spec.Scope == command.ScopeGlobal || spec.Name == "pfselftest") && l.rng.IntN(10) != 0 {
-		spec = commands.Get("set") // one may undo much, the other takes long
+		spec = commands.Get("set") // the first may undo much, the second takes long
 	}
 	return l.opOf(spec.Name)
 }
@@ -335,7 +334,7 @@ func (l *simLog) opOf(name string) Op {
 	return Op{DB: l.rng.IntN(3), Args: args}
 }
 
-// commandWords is the command's name, and its subcommand's.
+// commandWords are the names of the command and its subcommand.
 func commandWords(spec *command.Spec) [][]byte {
 	if p := spec.Parent(); p != nil {
 		return [][]byte{[]byte(p.Name), []byte(spec.Name[len(p.Name)+1:])}
@@ -411,8 +410,7 @@ func simulate(t *testing.T, seed uint64, entries int) {
 	}
 }
 
-// compare checks that all machines gave the same replies so far and hold the
-// same state.
+// compare checks that all machines have given the same replies so far and have the same state.
 func compare(t *testing.T, machines []*simMachine, index uint64) {
 	t.Helper()
 	want := ""
@@ -437,9 +435,9 @@ func compare(t *testing.T, machines []*simMachine, index uint64) {
 	}
 }
 
-// sameReply reports whether two machines said the same. A txn that comes again is
-// given a reply too long to be kept if the first one still runs, and told that
-// it is lost if not: the one thing that timing may decide, for it is no state.
+// sameReply reports whether the replies of two machines agree. A repeated txn gets a reply that is
+// too long to keep if the first one is still running; otherwise the reply is lost. Timing may
+// decide only this, because it is not state.
 func sameReply(a, b string) bool {
 	const always = simLanes*(simUnacked+simBundle) + simWaits
 	lost, kept := fmt.Sprintf("%d ", OutcomeReplyLost), replyRoom(always)
@@ -469,8 +467,8 @@ func compareReplies(t *testing.T, a, b *simMachine) {
 	}
 }
 
-// replay runs the whole log through a fresh machine, as after a restart
-// without a snapshot, and expects the same state.
+// replay runs the whole log through a fresh machine, as after a restart without a snapshot, and
+// expects the same state.
 func replay(t *testing.T, s *simMachine, data [][]byte) {
 	t.Helper()
 	fresh := newSimMachine("replay", 4, 8)

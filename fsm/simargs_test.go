@@ -2,8 +2,7 @@ package fsm
 
 import "fmt"
 
-// simArgs draw the arguments of commands that words drawn at random would
-// seldom make succeed.
+// simArgs draw the arguments of commands that would seldom succeed with random words.
 var simArgs = map[string]func(l *simLog) []string{
 	"setbit":   func(l *simLog) []string { return []string{l.key(""), l.number(300), l.number(2)} },
 	"getbit":   func(l *simLog) []string { return []string{l.key(""), l.number(300)} },
@@ -34,7 +33,8 @@ func (l *simLog) number(below int) string { return fmt.Sprint(l.rng.IntN(below))
 
 func (l *simLog) oneTo(n int) string { return fmt.Sprint(1 + l.rng.IntN(n)) }
 
-// draw draws the arguments of a command, the name included; nil: at random.
+// draw draws the arguments of a command, including its name. It returns nil if they should be
+// random.
 func (l *simLog) draw(name string) [][]byte {
 	draw := simArgs[name]
 	if draw == nil || l.rng.IntN(8) == 0 {

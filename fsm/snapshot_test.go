@@ -17,8 +17,8 @@ import (
 	"lockstep/engine/stream"
 )
 
-// A key whose time had come before the snapshot is gone behind it as well, though
-// nobody had deleted it, and no entry came since.
+// A key that had expired before the snapshot has also expired behind it, even if it was not deleted
+// and no entry came since then.
 func TestTheTimeOfTheLogIsInSnapshots(t *testing.T) {
 	bothWays(t, func(t *testing.T, g *gateways, reload func()) {
 		o := Origin{Node: 5, Boot: 2}
@@ -37,8 +37,7 @@ func TestTheTimeOfTheLogIsInSnapshots(t *testing.T) {
 	})
 }
 
-// EXEC fails if what it watches has changed, whatever changed it, also where a
-// snapshot came in between.
+// EXEC fails if a watched key has changed, whatever changed it, also if a snapshot came in between.
 func TestWatchesSeeWhatASnapshotHolds(t *testing.T) {
 	set := []string{"set", "k", "v"}
 	for _, c := range []struct {
@@ -100,8 +99,8 @@ func TestTheSettingsAreInSnapshots(t *testing.T) {
 	})
 }
 
-// A txn that had not run when the snapshot was begun is in it all the same, with
-// its reply: asked again behind the snapshot, it does not run once more.
+// A txn that had not run when the snapshot was begun is nevertheless in it, with its reply. If it
+// is retried behind the snapshot, it does not run again.
 func TestASnapshotWaitsForTheTxnsItHolds(t *testing.T) {
 	g := newGateways(t)
 	o := Origin{Node: 5, Boot: 2}
@@ -128,7 +127,7 @@ func TestASnapshotWaitsForTheTxnsItHolds(t *testing.T) {
 	g.want("asked again", g.ask(o, 0, 0, "incr", "n"), "0 :1\r\n")
 }
 
-// firstRead tells when somebody begins to read.
+// firstRead records that a reader has begun to read.
 type firstRead struct {
 	io.Reader
 	begun atomic.Bool
@@ -139,8 +138,8 @@ func (r *firstRead) Read(p []byte) (int, error) {
 	return r.Reader.Read(p)
 }
 
-// A snapshot takes the place of a state in which nothing runs any more: what came
-// to its end later would set back how far the machine has come.
+// A snapshot replaces a state in which nothing runs any more. A txn that ended later would set the
+// machine's progress back.
 func TestARestoreWaitsForWhatRuns(t *testing.T) {
 	from := newGateways(t)
 	for seq := range uint64(9) {
@@ -171,15 +170,15 @@ func TestARestoreWaitsForWhatRuns(t *testing.T) {
 	}
 }
 
-// fullDisk takes nothing.
+// fullDisk accepts no data.
 type fullDisk struct{}
 
 var errFullDisk = errors.New("no space left")
 
 func (fullDisk) Write([]byte) (int, error) { return 0, errFullDisk }
 
-// A snapshot that cannot be written is given up at once: the rest of the state is
-// not made for nothing.
+// A snapshot that cannot be written is abandoned at once: the rest of the state is not encoded for
+// nothing.
 func TestASnapshotThatCannotBeWrittenIsGivenUp(t *testing.T) {
 	g := newGateways(t)
 	slots := map[int32]bool{}
@@ -203,8 +202,8 @@ func TestASnapshotThatCannotBeWrittenIsGivenUp(t *testing.T) {
 	}
 }
 
-// streamNode is a node's listpack whose entries are so many milliseconds behind the
-// node's ID. Their flags are written as a number that takes the bytes of flags.
+// streamNode is a node's listpack whose entries are so many milliseconds behind the node's ID. The
+// flags of the entries are written as a number with the bytes in flags.
 func streamNode(flags []byte, behindMs ...int64) []byte {
 	pack := []byte{0, 0, 0, 0, 0xff, 0xff}
 	for _, n := range []int64{int64(len(behindMs)), 0, 1} {
@@ -220,9 +219,9 @@ func streamNode(flags []byte, behindMs ...int64) []byte {
 	return pack
 }
 
-// RESTORE takes streams that no server writes, and commands make of them what RESTORE
-// would refuse. A snapshot that holds it is read, or the shard could never be opened
-// again.
+// RESTORE accepts streams that no server writes, and commands may turn them into streams that
+// RESTORE would refuse. A snapshot with such a stream must be readable, or the shard could never be
+// opened again.
 func TestASnapshotIsReadWhateverBecameOfAStream(t *testing.T) {
 	sameNames := rdb.AppendPackNumber(nil, 2)
 	sameNamesWide := []byte{0xf4, 2, 0, 0, 0, 0, 0, 0, 0, 9}
@@ -269,7 +268,7 @@ func TestASnapshotIsReadWhateverBecameOfAStream(t *testing.T) {
 	}
 }
 
-// payloadOf is what DUMP answers for a key.
+// payloadOf is the reply of DUMP for a key.
 func payloadOf(t *testing.T, m *Machine, key string) string {
 	t.Helper()
 	_, text, _ := strings.Cut(readText(t, m, "dump", key), "\r\n")

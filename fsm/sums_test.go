@@ -24,8 +24,7 @@ func bySum(source string, args ...string) Txn {
 
 const counts = "return redis.call('incr', KEYS[1])"
 
-// repliesOf applies bundles as one entry and returns all replies, each behind
-// its outcome.
+// repliesOf applies bundles as one entry and returns all replies, each with its outcome.
 func (m *lockedMachine) repliesOf(bundles ...Bundle) []string {
 	m.t.Helper()
 	m.index++
@@ -54,8 +53,8 @@ func bundleOf(lane uint32, seq uint64, txns ...Txn) Bundle {
 	return Bundle{Origin: Origin{Node: 5, Boot: 1, Lane: lane}, FirstSeq: seq, Txns: txns}
 }
 
-// TestAScriptIsNamedByItsSum: the text does not travel, and the call does what
-// it does with the text.
+// TestAScriptIsNamedByItsSum: the text is not sent, and the call has the same effect as with the
+// text.
 func TestAScriptIsNamedByItsSum(t *testing.T) {
 	m := newLockedMachine(t)
 	long := counts + fmt.Sprintf(" -- %0900d", 7)
@@ -72,9 +71,9 @@ func TestAScriptIsNamedByItsSum(t *testing.T) {
 	m.answers([]string{"0 *2\r\n:3\r\n$1\r\n3\r\n"}, bundleOf(0, 4, exec))
 }
 
-// TestWithoutTheScriptNothingRuns: neither the call nor what stands behind it in
-// its bundle, now or when it is asked for again, here or after a snapshot; others
-// of the entry do. With the text it runs, under another identity.
+// TestWithoutTheScriptNothingRuns: neither the call nor the txns behind it in its bundle run, now
+// or when they are retried, here or after a snapshot. Other txns of the entry do. With the text the
+// call runs, under another identity.
 func TestWithoutTheScriptNothingRuns(t *testing.T) {
 	m := newLockedMachine(t)
 	m.repliesOf(bundleOf(0, 0, txnOf(0, "eval", counts, "1", "n")))
@@ -93,7 +92,7 @@ func TestWithoutTheScriptNothingRuns(t *testing.T) {
 	}
 	again := []string{"0 +OK\r\n", gone, gone, gone}
 	m.answers(again, pipeline)
-	// The script is there again, and what was said stands.
+	// The script is in the cache again, but the outcome stays the same.
 	m.answers([]string{"0 :2\r\n"}, bundleOf(0, 2, txnOf(0, "eval", counts, "1", "n")))
 	m.answers(again, pipeline)
 	m.restart()
@@ -106,7 +105,7 @@ func TestWithoutTheScriptNothingRuns(t *testing.T) {
 
 func sha(source string) string { return fmt.Sprintf("%x", sumOf([]byte(source))) }
 
-// restart goes on from a snapshot.
+// restart continues from a snapshot.
 func (m *lockedMachine) restart() {
 	m.t.Helper()
 	image := imageOf(m.t, m.Machine)
@@ -116,8 +115,8 @@ func (m *lockedMachine) restart() {
 	}
 }
 
-// TestAFlushBeforeTheCallInItsTransaction is none to the call: with its text it
-// would run, too, and be in the cache behind it.
+// TestAFlushBeforeTheCallInItsTransaction does not affect the call. With its text it would run,
+// too, and be in the cache afterwards.
 func TestAFlushBeforeTheCallInItsTransaction(t *testing.T) {
 	for _, call := range []Txn{bySum(counts, "1", "n"), txnOf(0, "eval", counts, "1", "n")} {
 		m := newLockedMachine(t)
@@ -127,7 +126,7 @@ func TestAFlushBeforeTheCallInItsTransaction(t *testing.T) {
 	}
 }
 
-// TestOnlyEvalNamesAScript: an entry with another command so marked is refused.
+// TestOnlyEvalNamesAScript: an entry is refused if another command has a SHA1.
 func TestOnlyEvalNamesAScript(t *testing.T) {
 	for _, args := range [][]string{{"evalsha", "x", "0"}, {"set", "x", "1"}, {"eval_ro", "x", "0"}} {
 		m, txn := testMachine(t, nil), txnOf(0, args...)
@@ -143,8 +142,8 @@ func TestOnlyEvalNamesAScript(t *testing.T) {
 	}
 }
 
-// TestScriptsDraw other numbers in each call, and in each of one transaction, and the
-// same on each replica.
+// TestScriptsDraw: the random numbers differ in each call, and in each call of one transaction, and
+// are the same on each replica.
 func TestScriptsDraw(t *testing.T) {
 	const draws = "return math.random(1000000000)"
 	one, exec := txnOf(0, "eval", draws, "0"), Txn{Kind: KindExec, Proto: 2, Ops: []Op{txnOf(0, "eval", draws, "0").Ops[0], txnOf(0, "eval", draws, "0").Ops[0]}}

@@ -48,7 +48,7 @@ func TestReadsTogetherAnswerAsEachAlone(t *testing.T) {
 	}
 }
 
-// What may take long, or must wait, is not run together with others.
+// Reads that may take long, or must wait, do not run together with others.
 func TestReadsTogetherStopWhereOneMustWait(t *testing.T) {
 	m := newLockedMachine(t)
 	big := strings.Repeat("b", togetherBytesMax)

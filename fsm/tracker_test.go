@@ -15,14 +15,14 @@ import (
 	"lockstep/engine/sched"
 )
 
-// changeLog is a Tracker that keeps what it is told.
+// changeLog is a Tracker that records the changes.
 type changeLog struct {
 	mu    sync.Mutex
 	deaf  bool
 	told  []string
 	queue func() uint64
-	// entries are the entries of the txns, by sequence number, and early the changes
-	// told of before their entry counted as queued.
+	// entries are the entries of the txns, by sequence number. early counts the changes that were
+	// reported before their entry counted as queued.
 	entries map[uint64]uint64
 	early   int
 }
@@ -99,7 +99,7 @@ func TestATrackerHearsEachTxnOnceWithItsIdentity(t *testing.T) {
 	if told := l.take(t, m); len(told) > 0 {
 		t.Errorf("told %q", told)
 	}
-	// Who does not track is told nothing, and nothing late.
+	// A Tracker that does not track gets no changes, not even later.
 	l.deaf = true
 	if err := m.Apply(4, entryOf(4, ownBundle(5, txnOf(0, "set", "a", "2")))); err != nil {
 		t.Fatal(err)
@@ -119,9 +119,9 @@ func TestATrackerHearsEachTxnOnceWithItsIdentity(t *testing.T) {
 	}
 }
 
-// A snapshot changes every key. Its index is queued by then: what is registered
-// from then on is read from a state as new. It is not executed yet: who sees that it
-// is has been told.
+// A snapshot changes every key. When that is reported, its index is queued: keys that are
+// registered from then on are read from a state that is at least as new. The index is not executed
+// yet: a client that sees it as executed has been notified.
 func TestASnapshotIsAChangeOfEveryKey(t *testing.T) {
 	from, _ := trackedMachine(t)
 	if err := from.Apply(1, entryOf(1, ownBundle(1, txnOf(0, "set", "a", "1")))); err != nil {
@@ -142,7 +142,7 @@ func TestASnapshotIsAChangeOfEveryKey(t *testing.T) {
 	}
 }
 
-// watchQueued notes how far the machine was when it told of a change.
+// watchQueued records how far the machine was when it reported a change.
 type watchQueued struct {
 	*changeLog
 	m                *Machine

@@ -70,7 +70,7 @@ func (o *Op) writes() bool {
 	return o.lookup().Is(command.Write)
 }
 
-// lock adds to an access what a planned op locks.
+// lock adds the locks of a planned op to an access.
 func (o *Op) lock(a *sched.Access, ks *engine.Keyspace) {
 	mode := sched.Exclusive
 	if o.plan.Shared {

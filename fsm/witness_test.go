@@ -10,7 +10,7 @@ import (
 	"lockstep/engine/command"
 )
 
-// diary is a Witness that writes down what it is told.
+// diary is a Witness that records its calls.
 type diary struct {
 	mu    sync.Mutex
 	lines []string
@@ -44,8 +44,8 @@ func (d *diary) Refused(_ command.Caller, user command.User, spec *command.Spec,
 
 func (d *diary) Raised(failure []byte) { d.note("raised %q", failure) }
 
-// TestWhoIsToldWhatScriptsDo: the replica that runs them for a client, once, and
-// for a read; no other replica, and nobody when the log is replayed.
+// TestWhoIsToldWhatScriptsDo: the replica that runs a script for a client reports its effects,
+// once, also for a read. No other replica does, and none when the log is replayed.
 func TestWhoIsToldWhatScriptsDo(t *testing.T) {
 	const source = `redis.log(redis.LOG_WARNING, 'hello', 5) redis.call('select', 3) redis.call('set', KEYS[1], 'v')
 		redis.pcall('lpush', KEYS[1], 'x') redis.pcall('nosuch') redis.pcall('auth', 'x') redis.pcall('get', 'other')
@@ -67,7 +67,7 @@ func TestWhoIsToldWhatScriptsDo(t *testing.T) {
 		d := &diary{}
 		m.cfg.Witness = d
 		bundle := Bundle{Origin: Origin{Node: 1, Boot: 1}, FirstSeq: 1, Txns: []Txn{txn}}
-		for index := uint64(1); index <= 2; index++ { // the second time it is known, and does not run
+		for index := uint64(1); index <= 2; index++ { // the second time the txn is known, and does not run
 			if err := m.Apply(index, entryOf(index, bundle)); err != nil {
 				t.Fatal(err)
 			}

@@ -2,20 +2,20 @@ package acl
 
 import "strings"
 
-// Carried is a user as it goes with a txn: what it may do, and what it is called.
+// Carried is a user in the form that goes with a txn: its permissions and its name.
 type Carried struct {
 	*User
 	name string
 }
 
-// nameWord stands before the name, among the rules: who reads rules leaves out
-// what is none.
+// nameWord stands before the name, among the rules. Programs that do not know it skip it, because
+// it is not a rule.
 const nameWord = "as="
 
-// Carry writes a user as it goes with txns.
+// Carry encodes a user for a txn.
 func Carry(name string, u *User) []byte { return []byte(nameWord + name + " " + u.Permissions()) }
 
-// ReadCarried reads what Carry wrote, or rules without a name.
+// ReadCarried reads the text of Carry, or rules without a name.
 func ReadCarried(text string) *Carried {
 	name := ""
 	if first, rest, _ := strings.Cut(text, " "); strings.HasPrefix(first, nameWord) {

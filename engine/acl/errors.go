@@ -2,7 +2,7 @@ package acl
 
 import "errors"
 
-// Why a rule cannot be taken, in Redis's words.
+// Reasons why a rule is refused, in Redis's words.
 var (
 	ErrSyntax        = errors.New("Syntax error")
 	ErrUnknown       = errors.New("Unknown command or category name in ACL")
@@ -13,7 +13,7 @@ var (
 	ErrFirstArg      = errors.New("Allowing first-arg of a subcommand is not supported")
 )
 
-// ErrTooLong refuses rules beyond RulesBytesMax. Redis has no such bound.
+// ErrTooLong refuses rules beyond RulesBytesMax. Redis has no such limit.
 var ErrTooLong = errors.New("the rules of the user would be longer than 32768 bytes")
 
 // RulesBytesMax bounds the rules of one user, as text.

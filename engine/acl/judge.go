@@ -7,13 +7,12 @@ import (
 	"lockstep/engine/glob"
 )
 
-// MayAll reports whether the user may do everything: then there is nothing to
-// judge.
+// MayAll reports whether the user may do everything, so that no checks are needed.
 func (u *User) MayAll() bool { return u.everything }
 
-// Judge says whether the user may run a command with these arguments, whose
-// number is right. Where no selector allows it, the denial is that of the one
-// which came furthest, as in Redis.
+// Judge checks whether the user may run a command with these arguments. Their number must be
+// correct. If no selector allows the command, the denial is that of the selector that passed the
+// most checks, as in Redis.
 func (u *User) Judge(spec *command.Spec, args [][]byte) command.Denial {
 	if u.everything {
 		return command.Denial{}
@@ -51,7 +50,7 @@ func (s *Selector) judge(spec *command.Spec, args [][]byte) command.Denial {
 	return command.Denial{}
 }
 
-// allows reports whether the command is allowed, keys aside. Logging in always is.
+// allows reports whether the command is allowed, ignoring keys. Logging in is always allowed.
 func (s *Selector) allows(spec *command.Spec, args [][]byte) bool {
 	if spec.Is(command.NoAuth) || s.allowed[spec.Number()/wordBits]&(1<<(spec.Number()%wordBits)) != 0 {
 		return true
@@ -62,7 +61,7 @@ func (s *Selector) allows(spec *command.Spec, args [][]byte) bool {
 	return slices.ContainsFunc(s.firstArgs[spec.Number()], func(arg string) bool { return equalFold(args[1], arg) })
 }
 
-// equalFold reports whether a equals the lower-case text b, ASCII case aside.
+// equalFold reports whether a equals the lower-case text b, ignoring ASCII case.
 func equalFold(a []byte, b string) bool {
 	if len(a) != len(b) {
 		return false
@@ -89,7 +88,7 @@ func accessOf(f command.KeyFlag) access {
 	return a
 }
 
-// reaches reports whether a key may be accessed so.
+// reaches reports whether a key allows this access.
 func (s *Selector) reaches(key []byte, a access) bool {
 	for _, p := range s.keys {
 		if p.access&a == a && glob.Match([]byte(p.glob), key, false) {
@@ -99,8 +98,7 @@ func (s *Selector) reaches(key []byte, a access) bool {
 	return false
 }
 
-// deafTo is the place of the first channel that is not allowed, 0: there is
-// none.
+// deafTo is the place of the first channel that is not allowed, or 0 if all are.
 func (s *Selector) deafTo(spec *command.Spec, args [][]byte) (at int) {
 	last, pattern := channelsOf(spec, len(args))
 	for i := 1; i <= last; i++ {
@@ -111,8 +109,8 @@ func (s *Selector) deafTo(spec *command.Spec, args [][]byte) (at int) {
 	return 0
 }
 
-// channelsOf tells up to which of n arguments they are channels, and whether they
-// are patterns. Giving up a subscription is always allowed.
+// channelsOf returns the place of the last channel among n arguments, and whether the channels are
+// patterns. Unsubscribing is always allowed.
 func channelsOf(spec *command.Spec, n int) (last int, pattern bool) {
 	switch spec.Name {
 	case "publish", "spublish":
@@ -137,14 +135,14 @@ func (s *Selector) hears(channel []byte, pattern bool) bool {
 	})
 }
 
-// Hears reports whether some selector allows a channel, or a pattern of channels:
-// what a client may stay subscribed to.
+// Hears reports whether some selector allows a channel, or a pattern of channels: a client may stay
+// subscribed to it.
 func (u *User) Hears(channel string, pattern bool) bool {
 	return slices.ContainsFunc(u.selectors, func(s *Selector) bool { return s.hears([]byte(channel), pattern) })
 }
 
-// MayReadAll reports whether the user may run the command and read every key with
-// it: SORT reads keys by patterns that stand in no argument.
+// MayReadAll reports whether the user may run the command and read every key with it. SORT reads
+// keys by patterns, which no argument names.
 func (u *User) MayReadAll(spec *command.Spec, args [][]byte) bool {
 	return slices.ContainsFunc(u.selectors, func(s *Selector) bool {
 		if s.judge(spec, args).Reason != command.Allowed {

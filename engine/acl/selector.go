@@ -8,7 +8,7 @@ import (
 	"lockstep/engine/commands"
 )
 
-// access is what a key pattern allows.
+// access is the kind of access that a key pattern allows.
 type access uint8
 
 const (
@@ -38,15 +38,15 @@ type Selector struct {
 	allKeys, allChannels bool
 	keys                 []keyPattern
 	channels             []string
-	// allowed holds a bit for each row of the command table. all is set if every
-	// bit is, by a rule that means the commands of the future, too.
+	// allowed holds a bit for each row of the command table. all is set if a rule has set every
+	// bit; that rule also covers future commands.
 	allowed []uint64
 	all     bool
-	// rules are what was said of commands since allCommands or noCommands.
+	// rules are the rules on commands since allCommands or noCommands.
 	fromAll bool
 	rules   []string
-	// firstArgs are the first arguments with which a command is allowed that is
-	// not allowed as such ("+select|0"), by the row's number.
+	// firstArgs are the first arguments with which a command is allowed that is not allowed
+	// otherwise ("+select|0"), by the row's number.
 	firstArgs map[int][]string
 }
 
@@ -133,8 +133,8 @@ func (s *Selector) addKeys(rule string) error {
 	return nil
 }
 
-// splitAccess reads "R~glob", "W~glob" or "RW~glob". Redis takes a missing "~"
-// for an empty pattern, and so does this.
+// splitAccess reads "R~glob", "W~glob" or "RW~glob". Like Redis it treats a missing "~" as an empty
+// pattern.
 func splitAccess(text string) (a access, glob string, ok bool) {
 	for i := range len(text) {
 		switch c := text[i] | 0x20; {
@@ -163,13 +163,13 @@ func (s *Selector) addChannels(glob string) error {
 	return nil
 }
 
-// hasSpaces reports whether a text could not stand in a line of rules.
+// hasSpaces reports whether a text cannot be part of a line of rules.
 func hasSpaces(text string) bool { return strings.ContainsAny(text, spaces) }
 
 const spaces = " \t\n\v\f\r\x00"
 
-// Fields takes a line of rules apart. Only what no rule can contain parts them:
-// bytes that Unicode calls blanks may stand in a pattern.
+// Fields splits a line of rules. The separators are only characters that no rule can contain: bytes
+// that Unicode calls blanks may be part of a pattern.
 func Fields(text string) []string {
 	return strings.FieldsFunc(text, func(r rune) bool { return strings.ContainsRune(spaces, r) })
 }
@@ -209,7 +209,7 @@ func (s *Selector) setCommands(rule string) error {
 	return nil
 }
 
-// cutLast parts a name at its last bar.
+// cutLast splits a name at its last bar.
 func cutLast(name string) (before, after string, found bool) {
 	if i := strings.LastIndexByte(name, '|'); i >= 0 {
 		return name[:i], name[i+1:], true
@@ -287,8 +287,8 @@ func (s *Selector) setCategory(category string, allow bool) {
 	}
 }
 
-// note keeps a rule on commands, in the place of those that it makes void: on
-// the same name, and on subcommands and first arguments of it.
+// note adds a rule on commands, and removes the rules that it overrides: those on the same name,
+// and on subcommands and first arguments of it.
 func (s *Selector) note(name string, allow bool) {
 	s.rules = slices.DeleteFunc(s.rules, func(old string) bool {
 		return old[1:] == name || strings.HasPrefix(old[1:], name+"|")
@@ -333,7 +333,7 @@ func (s *Selector) Channels() string {
 	return strings.Join(list, " ")
 }
 
-// String is the selector as rules: keys, channels, commands.
+// String returns the selector as rules: keys, channels, commands.
 func (s *Selector) String() string {
 	var parts []string
 	if s.allKeys {

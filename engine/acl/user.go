@@ -8,36 +8,36 @@ import (
 	"strings"
 )
 
-// User is what one user may do. A User that others see is not changed any more:
-// Apply makes a new one.
+// User is the permissions of one user. A User that others can see does not change any more: Apply
+// makes a new one.
 type User struct {
 	on, noPass bool
-	// sanitize is the word on the payloads of RESTORE, kept and shown: here they are
-	// always checked.
+	// sanitize is the flag about the payloads of RESTORE. It is stored and shown, but payloads are
+	// always checked here.
 	sanitize string
-	// passwords are SHA-256, in hex.
+	// passwords are SHA-256 sums, in hex.
 	passwords []string
-	// selectors begins with the root's.
+	// selectors begins with the root selector.
 	selectors []*Selector
-	// everything: the root allows all there is, which costs nothing to judge.
+	// everything is set if the root selector allows everything, so that no checks are needed.
 	everything bool
 }
 
-// hashHexLen is the length of a password as it is kept.
+// hashHexLen is the length of a password in its stored form.
 const hashHexLen = 2 * sha256.Size
 
-// NewUser is a user as ACL SETUSER begins with one: off, and nothing is allowed,
-// but channels if allChannels says so (acl-pubsub-default).
+// NewUser is the user with which ACL SETUSER begins: off, and with no permissions, except for
+// channels if allChannels is set (acl-pubsub-default).
 func NewUser(allChannels bool) *User {
 	return &User{selectors: []*Selector{newSelector(allChannels)}}
 }
 
-// DefaultRules are those of the default user while nobody has changed them.
+// DefaultRules are the rules of the default user until somebody changes them.
 const DefaultRules = "on nopass ~* &* +@all"
 
-// Read makes a user of rules that Rules wrote. What it cannot read it leaves
-// out, for a newer program may have written it: such a user may less, not more,
-// unless it is a rule that forbids what this program does not have.
+// Read makes a user from the text of Rules. It leaves out rules that it cannot parse, because a
+// newer program may have written them. Such a user has fewer permissions and not more, unless the
+// rule forbids a command that this program does not have.
 func Read(rules string) *User {
 	u := NewUser(false)
 	for _, rule := range mergeFields(Fields(rules)) {
@@ -52,14 +52,14 @@ func mergeFields(fields []string) []string {
 	return merged
 }
 
-// Merge puts the words of selectors together, "(~a" "+get)" for instance. bad is
-// the word whose parenthesis is not closed, "" if there is none.
+// Merge joins the words of selectors, "(~a" "+get)" for instance. bad is the word whose parenthesis
+// is not closed, or "".
 func Merge(words []string) (merged []string, bad string) {
 	open := ""
 	for _, word := range words {
 		switch {
 		case strings.HasPrefix(word, "(") && !strings.HasSuffix(word, ")"):
-			// One that is open already is forgotten, as in Redis.
+			// A parenthesis that is open already is forgotten, as in Redis.
 			open, bad = word, word
 			continue
 		case open != "":
@@ -154,7 +154,7 @@ func (u *User) addSelector(text string, allChannels bool) error {
 	s := newSelector(allChannels)
 	for _, rule := range Fields(text) {
 		if strings.HasSuffix(rule, ")") {
-			// Written down, it would end the selector. Redis takes it, and reads another
+			// In its written form it would end the selector. Redis accepts it, and reads another
 			// user back.
 			return ErrSyntax
 		}
@@ -192,8 +192,8 @@ func isHash(text string) bool {
 	return len(text) == hashHexLen && strings.Trim(text, "0123456789abcdef") == ""
 }
 
-// Opens reports whether the user may log in with a password. The time it takes
-// tells nothing of the passwords.
+// Opens reports whether the user may log in with a password. The time that it takes reveals nothing
+// about the passwords.
 func (u *User) Opens(password string) bool {
 	given, right := []byte(hash(password)), 0
 	for _, p := range u.passwords {
@@ -202,13 +202,13 @@ func (u *User) Opens(password string) bool {
 	return u.on && (u.noPass || right == 1)
 }
 
-// On reports whether the user may log in at all; NoPass whether any password does.
+// On reports whether the user may log in at all.
 func (u *User) On() bool { return u.on }
 
-// NoPass reports whether any password opens.
+// NoPass reports whether the user may log in with any password.
 func (u *User) NoPass() bool { return u.noPass }
 
-// Flags are what ACL GETUSER calls flags.
+// Flags are the flags of ACL GETUSER.
 func (u *User) Flags() []string {
 	flags := []string{"off"}
 	if u.on {
@@ -226,11 +226,10 @@ func (u *User) Flags() []string {
 // Passwords are the SHA-256 sums, in hex.
 func (u *User) Passwords() []string { return u.passwords }
 
-// Selectors are the root's first, and then the others.
+// Selectors are the root selector and then the others.
 func (u *User) Selectors() []*Selector { return u.selectors }
 
-// Rules is the user in the form of ACL LIST, without the name: Read makes the
-// same user of it.
+// Rules is the user in the form of ACL LIST, without the name. Read makes the same user of it.
 func (u *User) Rules() string {
 	parts := u.Flags()
 	for _, p := range u.passwords {
@@ -239,8 +238,8 @@ func (u *User) Rules() string {
 	return strings.Join(append(parts, u.Permissions()), " ")
 }
 
-// Permissions are the rules that say what is allowed, without those of logging
-// in: Read makes a user of it that is judged alike.
+// Permissions are the rules about commands, keys and channels, without those about logging in. Read makes a
+// user of them that has the same permissions.
 func (u *User) Permissions() string {
 	parts := make([]string, len(u.selectors))
 	for i, s := range u.selectors {

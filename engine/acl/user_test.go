@@ -58,8 +58,8 @@ func TestTheDenialThatCameFurthestIsTold(t *testing.T) {
 	}
 }
 
-// TestAWriterLearnsNoValue: commands that tell a value, or whether a guess at it is right,
-// need the right to read.
+// TestAWriterLearnsNoValue: commands that reveal a value, or whether a guess at it is right, need
+// the right to read.
 func TestAWriterLearnsNoValue(t *testing.T) {
 	u := made(t, "%W~a +@all")
 	for line, want := range map[string]command.Reason{
@@ -81,8 +81,8 @@ func TestRulesAreBounded(t *testing.T) {
 	}
 }
 
-// FuzzRulesReadBack: whatever is accepted is written down so that reading it makes
-// the same user, for logging in and for judging.
+// FuzzRulesReadBack: every accepted rule is written so that reading it back gives the same user,
+// for logging in and for permissions.
 func FuzzRulesReadBack(f *testing.F) {
 	for _, seed := range []string{
 		"on >p ~a* +@read -get", "nopass allkeys &x +config|get (+set %W~w ~*)", "%RW~* ~b +select|0 -select", "reset sanitize-payload #x ( +get )", "+@all -@dangerous &* ~*",

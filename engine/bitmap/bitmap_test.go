@@ -164,7 +164,7 @@ func TestFieldsAgreeWithBitByBit(t *testing.T) {
 	}
 }
 
-// TestSumsAgreeWithLargeNumbers adds to numbers a field holds.
+// TestSumsAgreeWithLargeNumbers adds to the numbers that a field holds.
 func TestSumsAgreeWithLargeNumbers(t *testing.T) {
 	r := rand.New(rand.NewSource(4))
 	for range 100_000 {

@@ -13,8 +13,8 @@ const (
 	Not
 )
 
-// Combine returns the combination of texts, as long as the longest; shorter
-// ones count as filled with zeros. Not takes one text.
+// Combine returns the combination of texts. It is as long as the longest text; shorter texts count
+// as filled with zeros. Not takes one text.
 func Combine(op Op, texts [][]byte, rest func()) []byte {
 	longest := 0
 	for _, t := range texts {
@@ -31,7 +31,7 @@ func Combine(op Op, texts [][]byte, rest func()) []byte {
 	return out
 }
 
-// combineStretch fills out with the combination of what texts hold from at on.
+// combineStretch fills out with the combination of the texts from at on.
 func combineStretch(op Op, out []byte, texts [][]byte, at int) {
 	copy(out, part(texts[0], at, len(out)))
 	if op == Not {

@@ -40,13 +40,13 @@ func countStretch(text []byte) int64 {
 	return int64(n)
 }
 
-// First returns the place of the first bit of a value, 0 or 1, in a range,
-// which must lie within text; -1: there is none.
+// First returns the place of the first bit of a value, 0 or 1, in a range, which must lie within
+// text. It returns -1 if there is none.
 func First(text []byte, r Range, bit int, rest func()) int64 {
 	if r.First > r.Last {
 		return -1
 	}
-	// A one is looked for; zeros are ones of the text turned round.
+	// The search is for a one. Zeros are ones of the inverted text.
 	turn := byte(0)
 	if bit == 0 {
 		turn = 0xff

@@ -1,17 +1,16 @@
-// Package bitmap computes on strings as rows of bits, as Redis's bitmap
-// commands do: bit 0 is the highest bit of the first byte. Bits beyond the end of a
-// text count as zero. Only Combine makes a new text; nothing here keeps one.
+// Package bitmap computes on strings as rows of bits, as Redis's bitmap commands do: bit 0 is the
+// highest bit of the first byte. Bits beyond the end of a text count as zero. Only Combine makes a
+// new text, and the package keeps no text.
 //
-// Long texts are read eight bytes at a time. So that a long text does not hold a
-// processor, every function that may take long has a parameter rest, which it calls
-// between stretches of RestBytes.
+// Long texts are read eight bytes at a time. A long text must not occupy a processor for long. So
+// every function that may take long has a parameter rest, which it calls between parts of
+// RestBytes.
 package bitmap
 
 // RestBytes is the number of bytes between two rests: some tenths of a millisecond.
 const RestBytes = 1 << 20
 
-// Range is a range of bits, First and Last included; it is empty where First is
-// greater.
+// Range is a range of bits, First and Last included. It is empty if First is greater than Last.
 type Range struct{ First, Last int64 }
 
 // Whole is the range of all bits of a text of n bytes.
@@ -26,8 +25,8 @@ func Bit(text []byte, at int64) int {
 	return int(text[i] >> (7 - at&7) & 1)
 }
 
-// WithBit returns a byte with the bit that stands at place at in it, counted
-// over the whole text, set to bit.
+// WithBit returns the byte that contains the bit at, with that bit set to bit. at counts over the
+// whole text.
 func WithBit(b byte, at int64, bit int) byte {
 	mask := byte(1) << (7 - at&7)
 	if bit == 0 {

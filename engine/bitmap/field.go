@@ -2,19 +2,18 @@ package bitmap
 
 import "math"
 
-// Field is a whole number of Bits bits that begins at bit At: 1 to 64 if it is
-// Signed, in two's complement, else 1 to 63.
+// Field is an integer of Bits bits that begins at bit At. It has 1 to 64 bits if it is Signed, in
+// two's complement, otherwise 1 to 63.
 type Field struct {
 	Signed bool
 	Bits   int
 	At     int64
 }
 
-// End is the number of bytes a text has if the field lies within it.
+// End is the number of bytes that a text needs to contain the field.
 func (f Field) End() int64 { return (f.At+int64(f.Bits)-1)>>3 + 1 }
 
-// Get returns the field's number: of a field that is not signed, as a number
-// that is never negative.
+// Get returns the field's number. An unsigned field's number is never negative.
 func (f Field) Get(text []byte) int64 {
 	var n uint64
 	for i := range f.bytes() {
@@ -30,16 +29,16 @@ func (f Field) Get(text []byte) int64 {
 	return int64(n)
 }
 
-// bytes is the number of bytes the field touches, 1 to 9.
+// bytes is the number of bytes that contain the field, 1 to 9.
 func (f Field) bytes() int { return int(f.At&7+int64(f.Bits)+7) >> 3 }
 
-// shiftIn appends to n the bits that the field has in its byte number i.
+// shiftIn appends to n the field's bits in its byte number i.
 func (f Field) shiftIn(n uint64, i int, b byte) uint64 {
 	from, to := f.span(i)
 	return n<<(to-from) | uint64(b<<from>>from>>(8-to))
 }
 
-// span is where the field begins and ends in its byte number i: 0 to 8.
+// span is the first bit of the field in its byte number i, and the bit behind its last one: 0 to 8.
 func (f Field) span(i int) (from, to int) {
 	if i == 0 {
 		from = int(f.At & 7)
@@ -47,8 +46,8 @@ func (f Field) span(i int) (from, to int) {
 	return from, min(8, int(f.At&7)+f.Bits-8*i)
 }
 
-// Set puts a number into the field; bits beyond the field's are cut off. The
-// field must lie within text.
+// Set writes a number into the field. Bits beyond the field's are cut off. The field must lie
+// within text.
 func (f Field) Set(text []byte, n int64) {
 	left := f.Bits
 	for i := range f.bytes() {
@@ -60,7 +59,7 @@ func (f Field) Set(text []byte, n int64) {
 	}
 }
 
-// Overflow says what a number that the field cannot hold becomes.
+// Overflow says what happens to a number that does not fit into the field.
 type Overflow uint8
 
 // The ways of BITFIELD.
@@ -70,10 +69,9 @@ const (
 	Fail
 )
 
-// Add returns what the field holds if it is to hold n+delta; false: it cannot,
-// and nothing may be changed. If delta is not 0, n must be a number the field
-// can hold. A number of a field that is not signed is taken as such: negative
-// ones are very large.
+// Add returns the new content of the field for n+delta. It returns false if the sum does not fit,
+// and then nothing may be changed. If delta is not 0, n must fit into the field. An unsigned
+// field's number is taken as unsigned: negative numbers are very large.
 func (f Field) Add(n, delta int64, overflow Overflow) (sum int64, ok bool) {
 	least, greatest, out := f.least(), f.greatest(), 0
 	if f.Signed {
@@ -94,7 +92,7 @@ func (f Field) Add(n, delta int64, overflow Overflow) (sum int64, ok bool) {
 	return least, true
 }
 
-// least is the least number the field can hold.
+// least is the least number that fits into the field.
 func (f Field) least() int64 {
 	if f.Signed {
 		return -f.greatest() - 1
@@ -111,9 +109,8 @@ func (f Field) greatest() int64 {
 
 // signedOut reports whether n+delta is too great (1) or too small (-1).
 //
-// The room on either side is computed with wrap-around, as Redis computes it: a
-// number far below a field's least one then counts as too great, and SET with
-// OVERFLOW SAT makes of it the greatest.
+// The room on either side is computed with wrap-around, as in Redis. So a number far below a
+// field's least one counts as too great, and SET with OVERFLOW SAT turns it into the greatest.
 func (f Field) signedOut(n, delta int64) int {
 	least, greatest := f.least(), f.greatest()
 	above, below := greatest-n, least-n
@@ -126,7 +123,7 @@ func (f Field) signedOut(n, delta int64) int {
 	return 0
 }
 
-// unsignedOut is signedOut for a field that is not signed.
+// unsignedOut is signedOut for an unsigned field.
 func (f Field) unsignedOut(n uint64, delta int64) int {
 	greatest := uint64(f.greatest())
 	switch {
@@ -138,7 +135,7 @@ func (f Field) unsignedOut(n uint64, delta int64) int {
 	return 0
 }
 
-// wrapped cuts a number off to what the field can hold.
+// wrapped cuts a number down to the bits of the field.
 func (f Field) wrapped(n int64) int64 {
 	if f.Signed {
 		return n << (64 - f.Bits) >> (64 - f.Bits)

@@ -6,7 +6,7 @@ import (
 	"lockstep/engine/decimal"
 )
 
-// ParseInt reads an integer as Redis does: no sign but a minus, no spaces, no leading zeros.
+// ParseInt reads an integer as Redis does: no sign except a minus, no spaces, no leading zeros.
 func ParseInt(b []byte) (int64, bool) { return decimal.Int(b) }
 
 // IntArg reads an integer argument. It answers the error itself.
@@ -18,7 +18,7 @@ func (c *Ctx) IntArg(b []byte) (int64, bool) {
 	return n, ok
 }
 
-// IntArg32 is IntArg for what Redis keeps in a C int.
+// IntArg32 is IntArg for a number that is a C int in Redis.
 func (c *Ctx) IntArg32(b []byte) (int, bool) {
 	n, ok := c.IntArg(b)
 	if !ok {

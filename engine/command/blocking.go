@@ -7,27 +7,28 @@ import (
 	"lockstep/engine"
 )
 
-// A blocking command waits at the leader, outside the engine: its handler tries
-// once and answers null when it finds nothing, which no success answers. So a
-// null asks for another try when a key is filled.
+// A blocking command waits at the leader, outside the engine. Its handler tries once and answers
+// null if it finds nothing. No successful reply is null. So null means that the command must run
+// again when a key is filled.
 
-// Waiting says what a blocking command waits for.
+// Waiting says how a blocking command waits.
 type Waiting struct {
-	// Kind is the kind of value that is to be under one of the keys.
+	// Kind is the kind of value that one of the keys must hold.
 	Kind engine.Kind
-	// TimeoutMs tells for how long at most, 0: for ever. waits is false for
-	// arguments with which the command does not wait.
+	// TimeoutMs returns the longest time to wait, 0 for ever. waits is false if the command does
+	// not wait with these arguments.
 	TimeoutMs func(args [][]byte) (ms int64, waits bool)
-	// LatestIDs, when set, finds the arguments that stand for the last IDs of streams at the moment of the call, and
-	// those streams' keys. The gateway puts the IDs there, for the command may be tried several times.
+	// LatestIDs, if set, finds the arguments that stand for the last IDs of streams at the moment
+	// of the call, and the keys of those streams. The gateway puts the IDs there, because the
+	// command may run several times.
 	LatestIDs func(args [][]byte) (places []int, keys [][]byte)
-	// Group, when set, is the group of a stream that the client reads as one of.
+	// Group, if set, returns the group of a stream that the client reads as.
 	Group func(args [][]byte) []byte
 }
 
-// BlockMs tells whether a command with these arguments waits for keys to be
-// filled, and for how long at most; 0: for ever. Arguments that are wrong do not
-// wait: the handler answers the error.
+// BlockMs reports whether a command with these arguments waits for keys to be filled, and for how
+// long at most, 0 for ever. With wrong arguments a command does not wait: the handler answers the
+// error.
 func BlockMs(s *Spec, args [][]byte) (ms int64, blocks bool) {
 	if s.Waits == nil {
 		return 0, false
@@ -35,7 +36,7 @@ func BlockMs(s *Spec, args [][]byte) (ms int64, blocks bool) {
 	return s.Waits.TimeoutMs(args)
 }
 
-// TimeoutAtEnd is the TimeoutMs of BLPOP and others whose last argument it is.
+// TimeoutAtEnd is the TimeoutMs of BLPOP and others whose last argument is the timeout.
 func TimeoutAtEnd(args [][]byte) (ms int64, waits bool) { return blockSec(args[len(args)-1]) }
 
 // TimeoutOfPop is the TimeoutMs of BLMPOP and BZMPOP.
@@ -49,16 +50,16 @@ func TimeoutOfPop(ends [2]string) func(args [][]byte) (ms int64, waits bool) {
 }
 
 const (
-	// blockMsMax is the longest time to wait, a century and more. A client that would wait
-	// longer waits for ever.
+	// blockMsMax is the longest time to wait, more than a century. A client that asks for more
+	// waits for ever.
 	blockMsMax = 1 << 42
-	// blockMsRefused is where times begin that lie beyond every clock, which the
-	// handler refuses.
+	// blockMsRefused is the first time that is too late for any clock. The handler refuses such
+	// times.
 	blockMsRefused = math.MaxInt64 - blockMsMax
 )
 
-// blockSec reads a timeout in seconds, which may have a fraction. What is not
-// nothing waits a millisecond at least.
+// blockSec reads a timeout in seconds, which may have a fraction. A timeout above zero waits at
+// least a millisecond.
 func blockSec(text []byte) (ms int64, ok bool) {
 	f, ok := timeoutOf(text)
 	switch {
@@ -74,8 +75,8 @@ func blockSec(text []byte) (ms int64, ok bool) {
 	return ms, true
 }
 
-// TimeoutOption is the TimeoutMs of XREAD and XREADGROUP: BLOCK, among the options
-// before STREAMS; the last one counts.
+// TimeoutOption is the TimeoutMs of XREAD and XREADGROUP: the last BLOCK among the options before
+// STREAMS.
 func TimeoutOption(args [][]byte) (ms int64, waits bool) {
 	for i := 1; i+1 < len(args); i++ {
 		switch {
@@ -90,7 +91,7 @@ func TimeoutOption(args [][]byte) (ms int64, waits bool) {
 		case EqualFold(args[i], "count"):
 			i++
 		case EqualFold(args[i], "group"):
-			// Groups and consumers may be called like an option.
+			// Groups and consumers may have the name of an option.
 			i += 2
 		case !EqualFold(args[i], "noack"):
 			return ms, waits
@@ -99,8 +100,8 @@ func TimeoutOption(args [][]byte) (ms int64, waits bool) {
 	return ms, waits
 }
 
-// BlockKeys returns the keys that a blocking command waits for: those it takes
-// from, not those it puts something into.
+// BlockKeys returns the keys that a blocking command waits for: those that it takes elements from,
+// not those that it adds elements to.
 func BlockKeys(s *Spec, args [][]byte) [][]byte {
 	var buf [8]KeyRef
 	var keys [][]byte

@@ -3,9 +3,9 @@ package command
 // briefPlacesMax is how many elements a brief command may ask for.
 const briefPlacesMax = 128
 
-// BriefPlaces tells whether the second and third argument bound a few places, counted
-// from the same end, and no argument behind them does anything but to reverse them or
-// to ask for more of each element.
+// BriefPlaces reports whether the second and third argument bound a few places, counted from the
+// same end. The arguments behind them may only reverse the elements or ask for more of each
+// element.
 func BriefPlaces(args [][]byte) bool {
 	if len(args) < 4 {
 		return false
@@ -20,6 +20,5 @@ func BriefPlaces(args [][]byte) bool {
 	return ok && ok2 && (first < 0) == (last < 0) && first <= last && last-first < briefPlacesMax
 }
 
-// BriefAlways is for what Redis does not call fast, because a list of its own is slow to
-// be gone through.
+// BriefAlways is for commands that Redis does not call fast, because its lists are slow to walk.
 func BriefAlways([][]byte) bool { return true }

@@ -1,7 +1,6 @@
 package command
 
-// flagNames are the names of flags in the order of COMMAND INFO. Flags of our
-// own have none.
+// flagNames are the names of flags in the order of COMMAND INFO. Lockstep's own flags have none.
 var flagNames = []struct {
 	flag Flag
 	name string
@@ -39,8 +38,8 @@ func (s *Spec) FlagNames() []string {
 	return names
 }
 
-// categoryRow tells which commands are in an ACL category: those whose row
-// says so, and those with a flag that implies it.
+// categoryRow selects the commands of an ACL category: those whose row has the category, and those
+// with a flag that implies it.
 type categoryRow struct {
 	name string
 	cat  Category

@@ -1,8 +1,8 @@
 package command
 
-// Chance is a sequence of numbers that look random: a function of its seed
-// alone (SplitMix64; Steele, Lea, Flood, "Fast splittable pseudorandom number
-// generators", 2014), so replicas draw the same.
+// Chance is a sequence of numbers that look random. It is a function of its seed alone (SplitMix64;
+// Steele, Lea, Flood, "Fast splittable pseudorandom number generators", 2014), so all replicas draw
+// the same numbers.
 type Chance struct{ state uint64 }
 
 // NewChance returns the sequence of a seed.

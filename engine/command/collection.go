@@ -8,9 +8,8 @@ type collection interface {
 	Len() int
 }
 
-// ReadAs returns the value of a key for a command that reads it; the zero T
-// if there is no such key. It answers WRONGTYPE itself and returns false when
-// the key holds something else.
+// ReadAs returns the value of a key for a command that reads it, or the zero T if there is no such
+// key. If the key holds another kind of value it answers WRONGTYPE and returns false.
 func ReadAs[T engine.Object](c *Ctx, key []byte, kind engine.Kind) (value T, ok bool) {
 	e := c.Read(key)
 	if e == nil {
@@ -23,8 +22,8 @@ func ReadAs[T engine.Object](c *Ctx, key []byte, kind engine.Kind) (value T, ok 
 	return e.Object().(T), true
 }
 
-// WriteAs is ReadAs for a command that will change or replace the value. The
-// value is for looking only; a change goes through Edit.
+// WriteAs is ReadAs for a command that will change or replace the value. The caller may only read
+// the value; a change goes through Edit.
 func WriteAs[T engine.Object](c *Ctx, key []byte, kind engine.Kind) (value T, e *engine.Entry, ok bool) {
 	e = c.Write(key)
 	if e == nil {
@@ -37,15 +36,14 @@ func WriteAs[T engine.Object](c *Ctx, key []byte, kind engine.Kind) (value T, e 
 	return e.Object().(T), e, true
 }
 
-// Edit changes the collection under key in place. Its entry e is what WriteAs
-// returned; where that is nil, fresh makes the collection. A collection that
-// change leaves empty takes its key with it. It tells whether the key still
-// exists. The event of the command comes before that of the deletion, so
-// change calls Notify.
+// Edit changes the collection under key in place. Its entry e is the result of WriteAs; if that is
+// nil, fresh makes the collection. If change leaves the collection empty the key is deleted. Edit
+// reports whether the key still exists. The event of the command comes before that of the deletion,
+// so change calls Notify.
 func Edit[T collection](c *Ctx, key []byte, kind engine.Kind, e *engine.Entry, fresh func() T, change func(T)) bool {
 	if e == nil {
 		value := fresh()
-		// That the key is new comes before what was done to it.
+		// The event for the new key comes before the events of the change.
 		events := c.HoldEvents(func() { change(value) })
 		if value.Len() == 0 {
 			return false
@@ -66,9 +64,9 @@ func Edit[T collection](c *Ctx, key []byte, kind engine.Kind, e *engine.Entry, f
 	return false
 }
 
-// Store puts a collection in the place of whatever is under key, without an
-// expiry, as the STORE forms of commands do; an empty one deletes the key. It
-// gives event, of class, where there is something to store.
+// Store puts a collection under key, without an expiry, in place of whatever is there, as the STORE
+// forms of commands do. An empty collection deletes the key. If there is something to store it
+// sends event, of class.
 func (c *Ctx) Store(key []byte, kind engine.Kind, value collection, class EventClass, event string) {
 	if value.Len() > 0 {
 		c.Put(c.DB, engine.NewObject(key, kind, value))

@@ -1,21 +1,21 @@
 package command
 
-// CountedPop is what LMPOP, ZMPOP and their blocking forms are told.
+// CountedPop is the arguments of LMPOP, ZMPOP and their blocking forms.
 type CountedPop struct {
 	Keys [][]byte
-	// Second: elements are taken off the second of the two ends.
+	// Second is set if elements are removed from the second of the two ends.
 	Second bool
 	Count  int64
 }
 
-// The ends that elements are taken off.
+// The ends that elements are removed from.
 var (
 	ListEnds      = [2]string{"left", "right"}
 	SortedSetEnds = [2]string{"min", "max"}
 )
 
-// ParseCountedPop reads the arguments from the number of keys on. problem is the
-// error to answer, "" if there is none.
+// ParseCountedPop reads the arguments from the number of keys on. problem is the error to answer,
+// or "".
 func ParseCountedPop(args [][]byte, ends [2]string) (p CountedPop, problem string) {
 	n, ok := ParseInt(args[0])
 	if !ok || n < 1 {
@@ -48,11 +48,11 @@ func ParseCountedPop(args [][]byte, ends [2]string) (p CountedPop, problem strin
 	return p, ""
 }
 
-// HasCount tells whether a command that picks one element has the argument
-// that makes it pick several (LPOP, SRANDMEMBER).
+// HasCount reports whether a command that picks one element has the argument that makes it pick
+// several (LPOP, SRANDMEMBER).
 func HasCount(args [][]byte) bool { return len(args) > 2 }
 
-// PopsCounted tells whether LMPOP or its like is given a count.
+// PopsCounted reports whether LMPOP or its like has a count.
 func PopsCounted(args [][]byte) bool {
 	return len(args) > 2 && EqualFold(args[len(args)-2], "count")
 }

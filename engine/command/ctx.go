@@ -8,19 +8,18 @@ import (
 	"lockstep/engine/script"
 )
 
-// Walker gives a scan-like command a lock slot at a time: Enter waits for the
-// slot, shared, and Leave gives it back. Where the whole keyspace is held
-// already both do nothing.
+// Walker gives a scan-like command one lock slot at a time: Enter waits for the slot, shared, and
+// Leave releases it. If the whole keyspace is locked already both do nothing.
 type Walker interface {
 	Enter(slot int32) error
 	Leave(slot int32)
-	// Sum adds up what of says of each of so many lock slots, of all at one instant.
-	// of must be quick; several goroutines may call it at a time, and, where Sum failed, also
-	// after the command's end.
+	// Sum adds up the results of of for each of slots lock slots, all at one instant. of must be
+	// quick. Several goroutines may call it at a time and, if Sum failed, also after the command
+	// has ended.
 	Sum(slots int32, of func(slot int32) int) (int, error)
 }
 
-// HeldWalker walks where the whole keyspace is held.
+// HeldWalker walks if the whole keyspace is locked.
 type HeldWalker struct{}
 
 // Enter implements Walker.
@@ -37,42 +36,42 @@ func (HeldWalker) Sum(slots int32, of func(slot int32) int) (n int, err error) {
 	return n, nil
 }
 
-// Ctx is all a handler can reach: the keyspace, the time of its entry and its
-// place in the log. It has no clock, no source of chance and no connection, so
-// what a handler does is the same on every replica.
+// Ctx is everything that a handler can use: the keyspace, the time of its entry and its place in
+// the log. It has no clock, no source of randomness and no connection, so a handler does the same
+// on every replica.
 //
-// Its methods look keys up, change them and answer. What it carries beside that is
-// in parts, each with methods of its own: the time (Times), the work that the txn
-// does (Meter), those that hear of changes (Listeners), the use of keys (Uses),
-// and what concerns programs (ProgramState). What one kind of value needs is a
-// function of that kind's package that takes the Ctx.
+// Its methods look keys up, change them and answer. The rest is in parts, each with methods of its
+// own: the time (Times), the work of the txn (Meter), the listeners to changes (Listeners), the use
+// of keys (Uses), and the state of programs (ProgramState). Functions for one kind of value are in
+// the package of that kind, and take the Ctx.
 type Ctx struct {
 	KS *engine.Keyspace
 	// DB is the selected database.
 	DB int
-	// Out takes the reply.
+	// Out is for the reply.
 	Out *reply.Writer
-	// TxnNo is the number of the txn that runs; it becomes the version of the
-	// keys it changes. For a read: of the newest txn that was certainly before it.
+	// TxnNo is the number of the running txn. It becomes the version of the keys that the txn
+	// changes. For a read it is the number of the newest txn that certainly came before the read.
 	TxnNo uint64
-	// Seed is the only source of chance: from the place in the log, or for a
-	// read from the leader.
+	// Seed is the only source of randomness. It comes from the place in the log, or for a read from
+	// the leader.
 	Seed uint64
-	// Logged tells that the txn runs from the log, on every replica. A handler
-	// changes the keyspace only then.
+	// Logged is set if the txn runs from the log, on every replica. Only then may a handler change
+	// the keyspace.
 	Logged bool
-	// InExec tells that the command runs within a transaction, where nothing waits.
+	// InExec is set if the command runs within a transaction, where nothing waits.
 	InExec bool
 	// Walk gives access to lock slots, for commands of ScopeScan.
 	Walk Walker
-	// Commands is the table, in which scripts find the commands that they call.
+	// Commands is the table in which scripts find the commands that they call.
 	Commands *Table
-	// User is who runs the command, where that still matters; nil: a user who may
-	// do everything.
+	// User is the user who runs the command, if that still matters. It is nil for a user who may do
+	// everything.
 	User User
-	// Owns tells whether the shard has a hash slot, nil: it has all.
+	// Owns reports whether the shard has a hash slot. If it is nil the shard has all of them.
 	Owns func(hashSlot int) bool
-	// Stop is asked now and then whether a long read is to end, and why; nil: never.
+	// Stop returns the reason why a long read must end, or nil. It is called from time to time. If
+	// it is nil the read never stops early.
 	Stop func() error
 
 	Times
@@ -84,65 +83,65 @@ type Ctx struct {
 	asked askedKey
 }
 
-// askedKey is the key that the command asked for last, which begins at first, and its
-// lock slot.
+// askedKey is the key that the command looked up last, which begins at first, and its lock slot.
 type askedKey struct {
 	first *byte
 	len   int
 	slot  int32
 }
 
-// Uses is how the use of keys is recorded. It is this replica's own and never part of
-// the state.
+// Uses says how the use of keys is recorded. It is this replica's own and never part of the state.
 type Uses struct {
-	// UseTick is the clock of uses (engine.UseTicks), 0: uses are not recorded.
+	// UseTick is the clock of uses (engine.UseTicks). If it is 0 uses are not recorded.
 	UseTick uint32
-	// NoTouch leaves what is known of the keys' use as it is (CLIENT NO-TOUCH).
+	// NoTouch leaves the records of the keys' use unchanged (CLIENT NO-TOUCH).
 	NoTouch bool
 
-	// touched is the entry whose use the command counted last, under an LFU
-	// policy; touches numbers the counts.
+	// touched is the entry whose use the command counted last, under an LFU policy. touches numbers
+	// the counts.
 	touched *engine.Entry
 	touches uint64
 }
 
-// ProgramState is what scripts and functions find when they run, and what they leave.
+// ProgramState is the state that scripts and functions use when they run, and that they leave
+// behind.
 type ProgramState struct {
-	// Programs is the shard's, nil where there are none.
+	// Programs are the shard's, or nil if there are none.
 	Programs *Programs
-	// Plan is what was settled of the command before it took its locks, for rows
-	// that ask for it.
+	// Plan is the plan that was made for the command before it took its locks, for rows that have a
+	// plan.
 	Plan *Plan
-	// MemoryFull: when the txn entered the log there was no memory left. What it
-	// refuses for that it refuses on every replica.
+	// MemoryFull is set if memory was full when the txn entered the log. Commands that are refused
+	// for that are refused on every replica.
 	MemoryFull bool
-	// TakeBack takes back programs of a kind that wait before the log, and tells how many there
-	// were; nil: nobody can.
+	// TakeBack takes back programs of a kind that wait to enter the log, and returns how many there
+	// were. It is nil if that is impossible.
 	TakeBack func(ProgramKind) int
-	// Budget is what is left of the limits on scripts for those of the txn; nil: all of it.
+	// Budget is the rest of the limits for the scripts of the txn. Nil means that all of it is
+	// left.
 	Budget *script.Budget
-	// Panics counts the commands of scripts that broke down.
+	// Panics counts the commands of scripts that panicked.
 	Panics int
-	// InScript tells that a script runs the command.
+	// InScript is set if a script runs the command.
 	InScript bool
-	// SharesKeys tells that a script runs whose keys are held shared: nothing may
-	// be deleted, not even what has expired.
+	// SharesKeys is set if a script runs whose keys are locked shared. Then nothing may be deleted,
+	// not even a key that has expired.
 	SharesKeys bool
-	// Told: the error of the program that has just run is a command's, of which the
-	// Witness knows.
+	// Told is set if the error of the program that has just run is that of a command, which the
+	// Witness knows about.
 	Told bool
 	// ProgramRuns counts the programs that the txn has run.
 	ProgramRuns uint64
 }
 
-// Begin makes the context that of the txn's next command, in a database.
+// Begin prepares the context for the txn's next command, in a database.
 func (c *Ctx) Begin(db int) {
 	c.settle()
 	c.DB, c.touched, c.TriesOver, c.Short = db, nil, false, false
 }
 
-// Slot is the lock slot of a key. A handler asks for the same key several
-// times; the last answer is kept.
+// Slot is the lock slot of a key. A handler looks the same key up several times, so the last result
+// is kept.
 func (c *Ctx) Slot(key []byte) int32 {
 	if len(key) == 0 {
 		return c.KS.LockSlot(key)
@@ -153,7 +152,7 @@ func (c *Ctx) Slot(key []byte) int32 {
 	return c.asked.slot
 }
 
-// find returns a key's entry if the key exists, without counting the use.
+// find returns a key's entry if the key exists. It does not count the use.
 func (c *Ctx) find(db int, key []byte) *engine.Entry {
 	e := c.KS.Find(c.Slot(key), db, key)
 	if e == nil || e.Lasts() {
@@ -187,7 +186,7 @@ func (c *Ctx) Look(key []byte) *engine.Entry {
 	return e
 }
 
-// LookQuietly is Look without the event of a miss.
+// LookQuietly is Look without the event for a miss.
 func (c *Ctx) LookQuietly(key []byte) *engine.Entry {
 	e := c.find(c.DB, key)
 	if e == nil {
@@ -198,15 +197,14 @@ func (c *Ctx) LookQuietly(key []byte) *engine.Entry {
 	return e
 }
 
-// Peek returns a key's entry or nil, leaving counters and clock of uses alone.
+// Peek returns a key's entry or nil. It changes neither the counters nor the clock of uses.
 func (c *Ctx) Peek(key []byte) *engine.Entry { return c.find(c.DB, key) }
 
 // PeekDB is Peek in another database.
 func (c *Ctx) PeekDB(db int, key []byte) *engine.Entry { return c.find(db, key) }
 
-// Write returns a key's entry for a command that will change or replace it,
-// or nil. A key that has expired is deleted on the way; Read and Peek cannot do
-// so, for they may hold the key's slot shared.
+// Write returns a key's entry for a command that will change or replace it, or nil. It deletes a
+// key that has expired. Read and Peek cannot do so, because the key's slot may be locked shared.
 func (c *Ctx) Write(key []byte) *engine.Entry {
 	slot := c.Slot(key)
 	e := c.KS.Find(slot, c.DB, key)
@@ -223,13 +221,13 @@ func (c *Ctx) Write(key []byte) *engine.Entry {
 	return e
 }
 
-// Put stores an entry, in place of whatever was under its key.
+// Put stores an entry, in place of whatever is under its key.
 func (c *Ctx) Put(db int, e *engine.Entry) {
 	c.put(db, e, c.IsNew(db, e.KeyBytes()))
 }
 
-// PutNew is Put where Redis would delete what was there first: the event says
-// that the key is new, even if it is not.
+// PutNew is Put for commands with which Redis deletes the old value first: the event says that the
+// key is new, even if it is not.
 func (c *Ctx) PutNew(db int, e *engine.Entry) {
 	c.IsNew(db, e.KeyBytes())
 	c.put(db, e, true)
@@ -243,7 +241,7 @@ func (c *Ctx) put(db int, e *engine.Entry, isNew bool) {
 	c.filled(db, e)
 }
 
-// Delete removes a key and tells whether it existed.
+// Delete removes a key and reports whether it existed.
 func (c *Ctx) Delete(key []byte) bool {
 	e := c.KS.Remove(c.Slot(key), c.DB, key, c.TxnNo)
 	if e == nil {
@@ -257,14 +255,14 @@ func (c *Ctx) Delete(key []byte) bool {
 	return true
 }
 
-// SetExpire changes when a key is gone, 0: never.
+// SetExpire changes a key's expiry. 0 means that the key does not expire.
 func (c *Ctx) SetExpire(key []byte, e *engine.Entry, atMs int64) {
 	c.KS.SetExpire(c.Slot(key), c.DB, e, atMs, c.TxnNo)
 	c.ChangedKey(key)
 }
 
-// Mutate returns the entry to change in place for a key whose entry is e; the
-// change must end with Changed.
+// Mutate returns the entry to change in place, for a key whose entry is e. The change must end with
+// Changed.
 func (c *Ctx) Mutate(key []byte, e *engine.Entry) *engine.Entry {
 	return c.KS.Mutable(c.Slot(key), c.DB, e, c.TxnNo)
 }

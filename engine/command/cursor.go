@@ -6,7 +6,7 @@ import (
 	"strconv"
 )
 
-// parseCursor reads a cursor. A place that there is not is one behind the end.
+// parseCursor reads a cursor. A place that does not exist means one behind the end.
 func parseCursor(text []byte) (Place, bool) {
 	n, ok := CursorNumber(text)
 	if n>>32 > math.MaxInt32 {
@@ -15,16 +15,15 @@ func parseCursor(text []byte) (Place, bool) {
 	return Place{int32(n >> 32), uint32(n)}, ok
 }
 
-// Place is where a walk through a database stands: before the keys of a lock
-// slot with at least this hash. Its meaning depends on nothing but the number
-// of lock slots and the hash seed, so it is the same on all replicas and after
-// every restart. The zero place is the beginning.
+// Place is the position of a walk through a database: before the keys of a lock slot with at least
+// this hash. Its meaning depends only on the number of lock slots and the hash seed, so it is the
+// same on all replicas and after every restart. The zero place is the beginning.
 type Place struct {
 	Slot int32
 	Hash uint32
 }
 
-// Number is the place as a number, 0 both the beginning and the end.
+// Number is the place as a number. 0 is both the beginning and the end.
 func (p Place) Number() uint64 { return uint64(p.Slot)<<32 | uint64(p.Hash) }
 
 // Cursor is the place as SCAN prints it.
@@ -39,8 +38,8 @@ func (c *Ctx) CursorArg(text []byte) (Place, bool) {
 	return at, ok
 }
 
-// CursorNumber reads a cursor that a client sent as C's strtoul would: with a
-// sign, if need be, up to a zero byte, and empty as zero.
+// CursorNumber reads a cursor from a client as C's strtoul would: possibly with a sign, up to a
+// zero byte, and empty as zero.
 func CursorNumber(text []byte) (cursor uint64, ok bool) {
 	text, _, _ = bytes.Cut(text, []byte{0})
 	if len(text) == 0 {

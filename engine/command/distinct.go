@@ -1,12 +1,11 @@
 package command
 
-// repeatsKept is the number of operands up to which it is not worth looking for
-// repeated ones.
+// repeatsKept is the number of operands up to which a search for repeated ones is not worth it.
 const repeatsKept = 16
 
-// Distinct leaves out what stands in all before. A client can name one large key
-// a million times in one command; where repeats change nothing, the work is then
-// bounded by what the keys hold, not by that times their number.
+// Distinct leaves out all repetitions. A client can name one large key a million times in one
+// command. If repetitions change nothing, the work is then bounded by the size of the values, and
+// not by that times the number of names.
 func Distinct[T comparable](all []T) []T {
 	if len(all) <= repeatsKept {
 		return all
@@ -22,8 +21,8 @@ func Distinct[T comparable](all []T) []T {
 	return kept
 }
 
-// InPairs leaves out pairs of the same, but for the first pair of each: for
-// BITOP XOR, where two cancel out and still have a length.
+// InPairs leaves out pairs of the same operand, except for the first pair of each. That is for
+// BITOP XOR, where two of the same cancel out but still have a length.
 func InPairs[T comparable](all []T) []T {
 	if len(all) <= repeatsKept {
 		return all

@@ -5,8 +5,8 @@ import (
 	"lockstep/engine/hash"
 )
 
-// ExpireDue deletes a key if it is due, or up to limit of a hash's fields that
-// are. It returns how many things it took out.
+// ExpireDue deletes a key if the key is due, or up to limit of a hash's fields that are due. It
+// returns how many keys and fields it removed.
 func (c *Ctx) ExpireDue(db int, key []byte, limit int) int {
 	slot := c.Slot(key)
 	e := c.KS.Find(slot, db, key)
@@ -20,8 +20,8 @@ func (c *Ctx) ExpireDue(db int, key []byte, limit int) int {
 	return 1
 }
 
-// purgeFields takes up to limit fields out of an entry, if it is a hash, whose
-// expiry has come, and the key with the last of them. It returns how many.
+// purgeFields removes up to limit expired fields from an entry, if it is a hash, and deletes the
+// key with the last of them. It returns how many fields it removed.
 func (c *Ctx) purgeFields(db int, key []byte, e *engine.Entry, limit int) int {
 	if at := e.DueAtMs(); e.Kind() != engine.KindHash || at == 0 || at > c.NowMs {
 		return 0
@@ -48,7 +48,7 @@ func (c *Ctx) expired(slot int32, db int, key []byte) {
 	c.NotifyDB(EventExpired, "expired", db, key)
 }
 
-// ExpireAt lets a key expire at a time; one that has passed deletes it.
+// ExpireAt sets the time at which a key expires. A time in the past deletes the key.
 func (c *Ctx) ExpireAt(key []byte, e *engine.Entry, atMs int64) {
 	if atMs <= c.NowMs {
 		c.Delete(key)

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// Error replies of commands. All mean: executed and failed, nothing changed.
-// The texts are Redis's, which clients and test suites compare.
+// Error replies of commands. Each means that the command failed and changed nothing. The texts are
+// Redis's, because clients and test suites compare them.
 const (
 	ErrWrongType  = "WRONGTYPE Operation against a key holding the wrong kind of value"
 	ErrSyntax     = "ERR syntax error"
@@ -56,8 +56,8 @@ func ErrInvalidExpire(command string) string {
 	return "ERR invalid expire time in '" + command + "' command"
 }
 
-// ErrUnknownCommand is the error for a command that is not in the table. It
-// quotes the command and as many arguments as Redis does: 128 bytes.
+// ErrUnknownCommand is the error for a command that is not in the table. It quotes the command and
+// its arguments as far as Redis does: 128 bytes.
 func ErrUnknownCommand(args [][]byte) string {
 	const quotedMax = 128
 	var b strings.Builder
@@ -70,14 +70,12 @@ func ErrUnknownCommand(args [][]byte) string {
 	return fmt.Sprintf("ERR unknown command '%s', with args beginning with: %s", Clip(args[0], quotedMax), b.String())
 }
 
-// ErrUnknownSubcommand is the error for a subcommand that its container does
-// not have.
+// ErrUnknownSubcommand is the error for a subcommand that its container does not have.
 func ErrUnknownSubcommand(args [][]byte) string {
 	return fmt.Sprintf("ERR unknown subcommand '%s'. Try %s HELP.", Clip(args[1], 128), strings.ToUpper(string(args[0])))
 }
 
-// Clip cuts an argument quoted in an error to max bytes, and like C at the
-// first zero byte.
+// Clip cuts an argument that is quoted in an error to max bytes, and like C at the first zero byte.
 func Clip(b []byte, max int) []byte {
 	if i := bytes.IndexByte(b, 0); i >= 0 {
 		b = b[:i]

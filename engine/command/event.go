@@ -2,8 +2,8 @@ package command
 
 import "lockstep/engine"
 
-// EventClass is a class of keyspace events, which notify-keyspace-events
-// chooses from (redis.io, "Redis keyspace notifications").
+// EventClass is a class of keyspace events. notify-keyspace-events chooses among the classes
+// (redis.io, "Redis keyspace notifications").
 type EventClass uint16
 
 // The classes, each with its letter in notify-keyspace-events.
@@ -24,37 +24,36 @@ const (
 // AnyEvent is all classes.
 const AnyEvent EventClass = 1<<16 - 1
 
-// Observer hears what commands do to keys, on every replica, while the txn
-// holds the keys' slots. It must not block, keep key, or reach the keyspace.
+// Observer is notified of changes to keys, on every replica, while the txn holds the keys' slots.
+// It must not block, keep key, or use the keyspace.
 type Observer interface {
-	// Wants tells whether Event has use for an event of one of the classes now.
-	// Nothing but the work of telling may depend on it.
+	// Wants reports whether Event has a use for an event of one of the classes now. Only the work
+	// of reporting may depend on the result.
 	Wants(classes EventClass) bool
 	// Event is a keyspace event.
 	Event(class EventClass, event string, db int, key []byte)
-	// Filled says that a key of a kind that commands wait for (a list, a sorted
-	// set, a stream) was made or changed; with key nil, that the whole database
-	// has another content (SWAPDB), or none.
+	// Filled reports that a key of a kind that commands wait for (a list, a sorted set, a stream)
+	// was made or changed. If key is nil, the whole database has new content (SWAPDB) or none.
 	Filled(db int, key []byte, kind engine.Kind)
-	// Gone says that a stream, or a group of it, is there no more: clients that wait
-	// to read as one of a group are to be told so.
+	// Gone reports that a stream, or one of its groups, no longer exists. Clients that wait to read
+	// as a member of a group must be notified.
 	Gone(db int, key []byte)
 }
 
-// Listeners hear of what commands do.
+// Listeners are notified of the effects of commands.
 type Listeners struct {
-	// Observer hears of keyspace events; nil: nobody does.
+	// Observer gets the keyspace events. It may be nil.
 	Observer Observer
-	// Witness is told what scripts do, and for which Caller; nil: nobody is.
+	// Witness gets the effects of scripts, and Caller is the client that runs the script. It may be
+	// nil.
 	Witness Witness
 	Caller  Caller
-	// Changes takes the names of the keys that the txn changes; nil: nobody asks.
+	// Changes collects the names of the keys that the txn changes. It may be nil.
 	Changes *Changes
 }
 
-// Notify gives a keyspace event of a key in the selected database. Every
-// handler that changes a key calls it, with Redis's class and name, after the
-// change.
+// Notify sends a keyspace event of a key in the selected database. Every handler that changes a key
+// calls it after the change, with Redis's class and name.
 func (c *Ctx) Notify(class EventClass, event string, key []byte) {
 	c.NotifyDB(class, event, c.DB, key)
 }
@@ -66,8 +65,8 @@ func (l *Listeners) NotifyDB(class EventClass, event string, db int, key []byte)
 	}
 }
 
-// IsNew tells, for the sake of the event alone, whether a key that is about to
-// be stored does not exist. That it has expired is an event of its own.
+// IsNew reports whether a key that is about to be stored does not exist. The result is only for the
+// event. If the key has expired, that is an event of its own.
 func (c *Ctx) IsNew(db int, key []byte) bool {
 	if c.Observer == nil || !c.Observer.Wants(EventNew|EventExpired) {
 		return false
@@ -86,8 +85,8 @@ func (l *Listeners) notifyNew(isNew bool, db int, key []byte) {
 	}
 }
 
-// heldEvents keeps events back until it is known whether, and behind what, they
-// are to be given.
+// heldEvents holds events back until it is clear whether to send them, and behind which other
+// event.
 type heldEvents struct{ list []heldEvent }
 
 type heldEvent struct {
@@ -100,8 +99,8 @@ type heldEvent struct {
 // Wants implements Observer.
 func (h *heldEvents) Wants(EventClass) bool { return true }
 
-// Event implements Observer. The key stays valid: it is an argument, or lies in
-// the keyspace, and events are not held beyond the change.
+// Event implements Observer. The key stays valid: it is an argument or part of the keyspace, and
+// events are held no longer than the change lasts.
 func (h *heldEvents) Event(class EventClass, event string, db int, key []byte) {
 	h.list = append(h.list, heldEvent{class, event, db, key})
 }
@@ -112,7 +111,7 @@ func (h *heldEvents) Filled(int, []byte, engine.Kind) {}
 // Gone implements Observer.
 func (h *heldEvents) Gone(int, []byte) {}
 
-// HoldEvents runs change and returns the events it gave, if somebody wants any.
+// HoldEvents runs change and returns the events that it sent, if the observer wants any.
 func (l *Listeners) HoldEvents(change func()) []heldEvent {
 	if l.Observer == nil || !l.Observer.Wants(AnyEvent) {
 		change()
@@ -126,21 +125,21 @@ func (l *Listeners) HoldEvents(change func()) []heldEvent {
 	return held.list
 }
 
-// Release gives events that were held.
+// Release sends events that were held.
 func (l *Listeners) Release(events []heldEvent) {
 	for _, e := range events {
 		l.NotifyDB(e.class, e.event, e.db, e.key)
 	}
 }
 
-// filled tells the observer of a change of a value that commands may wait for.
+// filled notifies the observer of a changed value that commands may wait for.
 func (l *Listeners) filled(db int, e *engine.Entry) {
 	if l.Observer != nil && e.Fillable() {
 		l.Observer.Filled(db, e.KeyBytes(), e.Kind())
 	}
 }
 
-// DatabaseFilled tells the observer that a database has another content.
+// DatabaseFilled notifies the observer that a database has new content.
 func (l *Listeners) DatabaseFilled(db int) {
 	if l.Observer != nil {
 		l.Observer.Filled(db, nil, engine.KindString)

@@ -6,10 +6,10 @@ import (
 	"lockstep/engine"
 )
 
-// Policy is maxmemory-policy: which keys go when memory is full.
+// Policy is maxmemory-policy: it says which keys are deleted when memory is full.
 type Policy int64
 
-// The policies of Redis. The numbers stand in logs and snapshots.
+// The policies of Redis. The numbers are part of logs and snapshots.
 const (
 	PolicyNone Policy = iota
 	PolicyAllKeysLRU
@@ -27,23 +27,22 @@ var policyNames = []string{
 	"volatile-lru", "volatile-lfu", "volatile-random", "volatile-ttl",
 }
 
-// PolicyNamed is the policy of a name in redis.conf; PolicyNone where there is
-// none of that name.
+// PolicyNamed is the policy of a name in redis.conf, or PolicyNone if there is no such name.
 func PolicyNamed(name string) Policy { return Policy(max(slices.Index(policyNames, name), 0)) }
 
 // String is the policy's name in redis.conf.
 func (p Policy) String() string { return policyNames[p] }
 
-// LFU tells whether uses are counted, rather than the last one noted.
+// LFU reports whether the policy counts uses, instead of recording the last one.
 func (p Policy) LFU() bool { return p == PolicyAllKeysLFU || p == PolicyVolatileLFU }
 
-// Volatile tells whether only keys with an expiry go.
+// Volatile reports whether the policy deletes only keys with an expiry.
 func (p Policy) Volatile() bool { return p >= PolicyVolatileLRU }
 
 // Policy is the policy in force.
 func (s *Settings) Policy() Policy { return Policy(s.EvictionPolicy) }
 
-// LFU says how uses are counted under an LFU policy.
+// LFU returns how uses are counted under an LFU policy.
 func (s *Settings) LFU() engine.LFU {
 	return engine.LFU{LogFactor: s.LFULogFactor, DecayMin: s.LFUDecayMin}
 }
@@ -51,7 +50,7 @@ func (s *Settings) LFU() engine.LFU {
 // Minute is the clock of uses in an LFU record.
 func (u *Uses) Minute() uint16 { return engine.UseMinute(u.UseTick) }
 
-// Touch records that a command uses a key, unless the client wants none of it.
+// Touch records that a command uses a key, unless the client does not want that.
 func (c *Ctx) Touch(e *engine.Entry) {
 	if c.UseTick == 0 || c.NoTouch {
 		return
@@ -66,8 +65,8 @@ func (c *Ctx) Touch(e *engine.Entry) {
 	e.TouchLFU(c.Minute(), chance.Next(), c.Settings.LFU())
 }
 
-// touchStored records that a key got a value. Under an LFU policy a command that
-// has looked at the key has counted already.
+// touchStored records that a key got a value. Under an LFU policy a command that has looked the key
+// up has counted the use already.
 func (c *Ctx) touchStored(e *engine.Entry) {
 	switch {
 	case c.UseTick == 0:

@@ -25,7 +25,7 @@ var expiryKinds = []struct {
 	{"ex", ExpiryEX}, {"px", ExpiryPX}, {"exat", ExpiryEXAT}, {"pxat", ExpiryPXAT},
 }
 
-// ExpiryKindOf is the kind of expiry that an option of SET or GETEX announces; ExpiryNone: it announces none.
+// ExpiryKindOf is the kind of expiry that follows an option of SET or GETEX, or ExpiryNone.
 func ExpiryKindOf(option []byte) ExpiryKind {
 	for _, k := range expiryKinds {
 		if EqualFold(option, k.option) {
@@ -35,8 +35,8 @@ func ExpiryKindOf(option []byte) ExpiryKind {
 	return ExpiryNone
 }
 
-// ExpiryMs turns an expiry into a log time in milliseconds; false: it is too far
-// away for one.
+// ExpiryMs converts an expiry to a log time in milliseconds. It returns false if the time does not
+// fit.
 func (t *Times) ExpiryMs(kind ExpiryKind, n int64) (int64, bool) {
 	if kind.seconds() {
 		if n > math.MaxInt64/1000 || n < math.MinInt64/1000 {
@@ -56,7 +56,7 @@ func (t *Times) ExpiryMs(kind ExpiryKind, n int64) (int64, bool) {
 // ExpireIf is the condition under which EXPIRE, or HEXPIRE, changes anything.
 type ExpireIf struct{ nx, xx, gt, lt bool }
 
-// Take reads one word of the condition; false: it is none.
+// Take reads one word of the condition. It returns false if arg is no such word.
 func (f *ExpireIf) Take(arg []byte) bool {
 	switch {
 	case EqualFold(arg, "nx"):
@@ -92,8 +92,7 @@ func (f *ExpireIf) Parse(c *Ctx, args [][]byte) bool {
 	return true
 }
 
-// Holds tells whether a key that is gone at oldMs (0: never) may be gone at
-// newMs instead.
+// Holds reports whether the expiry of a key may change from oldMs (0 for none) to newMs.
 func (f *ExpireIf) Holds(oldMs, newMs int64) bool {
 	switch {
 	case f.nx && oldMs != 0, f.xx && oldMs == 0:

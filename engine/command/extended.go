@@ -5,35 +5,33 @@ import (
 	"math/big"
 )
 
-// extended is a number of the 80-bit format of x87 (IEEE 754 extended
-// precision: 64 bits of mantissa), in which Redis computes INCRBYFLOAT on
-// amd64. To give the same digits, and to give them on every architecture, it
-// is computed here in integers: each step is rounded correctly, once.
+// extended is a number in the 80-bit format of x87 (IEEE 754 extended precision: 64 bits of
+// mantissa), in which Redis computes INCRBYFLOAT on amd64. To give the same digits on every
+// architecture, the computation here uses integers, and each step is rounded correctly, once.
 //
 // The zero value is not a number; ZeroExtended is.
 type extended struct{ F *big.Float }
 
 const (
-	// extendedPrec is the mantissa's number of bits.
+	// extendedPrec is the number of bits of the mantissa.
 	extendedPrec = 64
-	// extendedExpMax is the greatest exponent of a number written as 0.1... *
-	// 2^exp, extendedExpMin the least one of a number with a whole mantissa;
-	// below it, down to extendedExpTiny, the mantissa is cut short.
+	// extendedExpMax is the greatest exponent of a number written as 0.1... * 2^exp, extendedExpMin
+	// the least one of a number with a whole mantissa. Below it, down to extendedExpTiny, the
+	// mantissa has fewer bits.
 	extendedExpMax  = 16384
 	extendedExpMin  = -16381
 	extendedExpTiny = -16444
-	// extendedTextMax is the length from which Redis refuses a number's text.
+	// extendedTextMax is the length from which on Redis refuses a number's text.
 	extendedTextMax = 5 << 10
-	// exponentMax is beyond every exponent that can matter.
+	// exponentMax is greater than every exponent that can matter.
 	exponentMax = 1 << 20
 )
 
 // ZeroExtended is the number zero.
 var ZeroExtended = extended{new(big.Float).SetPrec(extendedPrec)}
 
-// ParseExtended reads what C's strtold reads, the whole text of it: decimal
-// and hexadecimal numbers and infinity. Numbers too large and numbers too small
-// to differ from zero are refused, as Redis does.
+// ParseExtended reads a text if C's strtold would read all of it: decimal and hexadecimal numbers
+// and infinity. Like Redis it refuses numbers that are too large, or too small to differ from zero.
 func ParseExtended(text []byte) (extended, bool) {
 	if len(text) == 0 || len(text) >= extendedTextMax {
 		return extended{}, false
@@ -60,7 +58,7 @@ func ParseExtended(text []byte) (extended, bool) {
 	return extended{f}, true
 }
 
-// Plus adds; false: the sum is no finite number.
+// Plus adds two numbers. It returns false if the sum is not a finite number.
 func (a extended) Plus(b extended) (extended, bool) {
 	if a.F.IsInf() || b.F.IsInf() {
 		return extended{}, false
@@ -72,8 +70,8 @@ func (a extended) Plus(b extended) (extended, bool) {
 	return extended{sum}, true
 }
 
-// AppendHuman appends the number as Redis prints it for humans: 17 digits
-// behind the point, without the zeros at the end.
+// AppendHuman appends the number as Redis prints it for humans: 17 digits after the point, without
+// the zeros at the end.
 func (a extended) AppendHuman(dst []byte) []byte {
 	begin := len(dst)
 	dst = a.F.Append(dst, 'f', 17)
@@ -85,7 +83,7 @@ func (a extended) AppendHuman(dst []byte) []byte {
 	return dst
 }
 
-// numberScanner takes a number apart.
+// numberScanner parses a number.
 type numberScanner struct{ rest []byte }
 
 func (s *numberScanner) sign() (negative bool) {
@@ -122,7 +120,7 @@ func (s *numberScanner) number(base int) (*big.Float, bool) {
 	return decimalFraction(mantissa, exponent-fraction)
 }
 
-// digits appends the digits the text begins with.
+// digits appends the digits at the start of the text.
 func (s *numberScanner) digits(dst []byte, base int) []byte {
 	n := 0
 	for n < len(s.rest) && isDigit(s.rest[n], base) {
@@ -138,7 +136,7 @@ func isDigit(c byte, base int) bool {
 	return '0' <= c && c <= '9' || base == 16 && 'a' <= l && l <= 'f'
 }
 
-// exponent reads the exponent that may end the text.
+// exponent reads the exponent that may be at the end of the text.
 func (s *numberScanner) exponent(base int) (int, bool) {
 	if len(s.rest) == 0 {
 		return 0, true
@@ -164,7 +162,7 @@ func (s *numberScanner) exponent(base int) (int, bool) {
 
 // decimalFraction returns mantissa * 10^exponent.
 func decimalFraction(mantissa *big.Int, exponent int) (*big.Float, bool) {
-	// Ten to the power of these is far outside the format: do not compute it.
+	// Ten to a power outside these bounds is far outside the format: do not compute it.
 	const expMax, expMin = 5000, -5000
 	digits := len(mantissa.Text(10))
 	if digits+exponent > expMax || digits+exponent < expMin {
@@ -191,8 +189,8 @@ func exact(n *big.Int) *big.Float {
 	return new(big.Float).SetPrec(uint(max(n.BitLen(), 1))).SetInt(n)
 }
 
-// round returns num/den in the extended format; false: it is too large for it,
-// or so small that it would be zero.
+// round returns num/den in the extended format. It returns false if that is too large, or so small
+// that it would be zero.
 func round(num, den *big.Float) (*big.Float, bool) {
 	f := new(big.Float).SetPrec(extendedPrec).Quo(num, den)
 	exp := f.MantExp(nil)
@@ -205,7 +203,7 @@ func round(num, den *big.Float) (*big.Float, bool) {
 		f.SetPrec(uint(exp - extendedExpTiny + 1))
 		return f.Quo(num, den).SetPrec(extendedPrec), true
 	}
-	// Half of the least number goes to zero, more than half to that number.
+	// Half of the least number is rounded to zero, more than half to that number.
 	half := new(big.Float).SetMantExp(big.NewFloat(0.5), extendedExpTiny-1)
 	if f.Cmp(half) <= 0 {
 		return nil, false

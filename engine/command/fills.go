@@ -2,19 +2,18 @@ package command
 
 import "lockstep/engine"
 
-// Fill is a key that a call may fill, so that clients which wait for it may be served.
+// Fill is a key that a call may fill, so that clients that wait for it may be served.
 type Fill struct {
 	Key []byte
-	// Kind is the kind of the value, Any: it may be of any kind.
+	// Kind is the kind of the value. If Any is set the value may have any kind.
 	Kind engine.Kind
 	Any  bool
-	// Most is how many elements the call brings at most; 0: that is not known.
+	// Most is the most elements that the call adds, 0 if that is not known.
 	Most int
 }
 
-// AppendFills appends what a call that writes may fill, as far as its arguments tell:
-// what a program does to keys that it does not name, and what a call does in another
-// database, they do not.
+// AppendFills appends the keys that a call which writes may fill, as far as its arguments say. They
+// do not say which other keys a program fills, nor what a call does in another database.
 func (s *Spec) AppendFills(dst []Fill, args [][]byte) []Fill {
 	fill, fills := Fill{}, KeyInsert|KeyUpdate|KeyOW
 	switch {
@@ -23,7 +22,7 @@ func (s *Spec) AppendFills(dst []Fill, args [][]byte) []Fill {
 	case s.RunsProgram():
 		fill.Any, fills = true, ^KeyRO
 	case s.Cats&CatKeyspace != 0 && s.Is(Write):
-		// EXPIRE and its like, which update a key, bring nothing.
+		// EXPIRE and its like update a key but add nothing.
 		fill.Any, fills = true, KeyInsert|KeyOW
 	case s.Cats&CatList != 0 && s.Is(Write):
 		fill.Kind = engine.KindList
@@ -47,11 +46,11 @@ func (s *Spec) AppendFills(dst []Fill, args [][]byte) []Fill {
 	return dst
 }
 
-// BringsOne is the Brings of what brings a single element.
+// BringsOne is the Brings of commands that add a single element.
 func BringsOne([][]byte) int { return 1 }
 
-// BringsEach is the Brings of commands whose elements stand behind the key, each so
-// many arguments long; options among them make it too many by some.
+// BringsEach is the Brings of commands whose elements stand behind the key, each with length
+// arguments. Options among them make the result slightly too large.
 func BringsEach(length int) func(args [][]byte) int {
 	return func(args [][]byte) int { return max((len(args)-2)/length, 1) }
 }

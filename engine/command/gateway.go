@@ -1,19 +1,21 @@
 package command
 
-// Gateway is a set of properties of a command that matter only at the gateway, the node that the client is connected
-// to. Most of them single out a command on the connection, whose handler stands in proto/client or proto/admin.
+// Gateway is a set of properties of a command that matter only at the gateway, the node that the
+// client is connected to. Most of them mark a command on the connection, whose handler is in
+// proto/client or proto/admin.
 type Gateway uint32
 
 const (
-	// Light: the command neither looks at what the commands before it do to data nor changes what other clients see.
-	// It runs at once, even while commands before it are under way.
+	// Light: the command does not depend on the effects of earlier commands on data, and does not
+	// change what other clients see. It runs at once, even while earlier commands are still
+	// running.
 	Light Gateway = 1 << iota
-	// InLoop: the command waits for nothing, so the goroutine that serves many clients may run it.
+	// InLoop: the command never waits, so the goroutine that serves many clients may run it.
 	InLoop
-	// CallsOut: the command waits for another server, or for its own client to read. What came before it is answered
-	// first, and it cannot be part of a transaction.
+	// CallsOut: the command waits for another server, or for its own client to read. Earlier
+	// commands are answered first, and it cannot be part of a transaction.
 	CallsOut
-	// AtOnce: the command runs at once between MULTI and EXEC, where others are queued.
+	// AtOnce: the command runs at once between MULTI and EXEC, where other commands are queued.
 	AtOnce
 	// WhileSubscribed: a client of RESP2 that has subscriptions may send the command.
 	WhileSubscribed
@@ -25,22 +27,24 @@ const (
 	Debugs
 	// DespitePause: CLIENT PAUSE does not hold the command back.
 	DespitePause
-	// DespiteDoubt: the command runs even if the node does not know whether its users still hold.
+	// DespiteDoubt: the command runs even if the node does not know whether its list of users is
+	// still valid.
 	DespiteDoubt
 	// RunsQueue: the command runs the transaction that its client has queued (EXEC).
 	RunsQueue
-	// SelectsDB: the command chooses the database of the commands behind it (SELECT).
+	// SelectsDB: the command chooses the database of later commands (SELECT).
 	SelectsDB
-	// LogsIn: the command makes its client another user (AUTH). Greets: it may do so among its options (HELLO).
+	// LogsIn: the command makes its client another user (AUTH). Greets: it may do so with an option
+	// (HELLO).
 	LogsIn
 	Greets
-	// Tracks: the command turns tracking on or off (CLIENT TRACKING). ChoosesCaching: it says of the next command
-	// whether its keys may be cached (CLIENT CACHING). KeepsCaching: none of the container's subcommands is that
-	// next command.
+	// Tracks: the command turns tracking on or off (CLIENT TRACKING). ChoosesCaching: it says
+	// whether the keys of the next command may be cached (CLIENT CACHING). KeepsCaching: none of
+	// the container's subcommands counts as that next command.
 	Tracks
 	ChoosesCaching
 	KeepsCaching
 )
 
-// Has tells whether the command has one of these properties.
+// Has reports whether the command has one of these properties.
 func (s *Spec) Has(g Gateway) bool { return s.Gateway&g != 0 }

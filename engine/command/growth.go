@@ -1,17 +1,17 @@
 package command
 
-// Sizes is what is known of values before a call runs.
+// Sizes is the known sizes of values before a call runs.
 type Sizes struct {
-	// Value is the memory that a key's value takes, in bytes; known is false where
-	// that cannot be told at the moment. Nil: it never can.
+	// Value is the memory of a key's value, in bytes. known is false if that is not known at the
+	// moment. Value is nil if it is never known.
 	Value func(key []byte) (bytes int64, known bool)
-	// AllBytes is the memory of all values: none takes more.
+	// AllBytes is the memory of all values. No value takes more.
 	AllBytes int64
 	// ValueBytesMax is the greatest length of a string.
 	ValueBytesMax int64
 }
 
-// least is what a key's value takes at least.
+// least is the least memory that a key's value can take.
 func (s *Sizes) least(key []byte) int64 {
 	if s.Value != nil {
 		if n, known := s.Value(key); known {
@@ -21,7 +21,7 @@ func (s *Sizes) least(key []byte) int64 {
 	return 0
 }
 
-// Most is what a key's value takes at most.
+// Most is the most memory that a key's value can take.
 func (s *Sizes) Most(key []byte) int64 {
 	if s.Value != nil {
 		if n, known := s.Value(key); known {
@@ -31,9 +31,9 @@ func (s *Sizes) Most(key []byte) int64 {
 	return s.AllBytes
 }
 
-// GrowthBytes bounds, about, the memory that a call may need beyond that of its
-// arguments: what it fills with zeros, unpacks, or stores of what it reads. What
-// a program does, or SORT gets by patterns, cannot be told before.
+// GrowthBytes bounds, approximately, the memory that a call may need in addition to its arguments:
+// for zeros that it writes, for data that it unpacks, or for data that it reads and stores. The
+// memory of programs, or of the values that SORT gets by patterns, is not known in advance.
 func (s *Spec) GrowthBytes(args [][]byte, sizes *Sizes) int64 {
 	switch {
 	case !s.Is(DenyOOM):
@@ -58,12 +58,12 @@ func (s *Spec) GrowthBytes(args [][]byte, sizes *Sizes) int64 {
 	return read
 }
 
-// TextGrowth is what a string grows by that is to be end bytes long; a string
-// that grows is given room for more.
+// TextGrowth is the growth of a string that will be end bytes long. A string that grows gets spare
+// room.
 func TextGrowth(key []byte, end int64, sizes *Sizes) int64 {
 	const (
 		roomBytesMax = 1 << 20
-		// entryBytes is more than a string takes beside its text and its key.
+		// entryBytes is more than the memory of a string without its text and its key.
 		entryBytes = 256
 	)
 	have := max(sizes.least(key)-int64(len(key))-entryBytes, 0)

@@ -10,13 +10,12 @@ func OneKey(flags KeyFlag) []KeySpec { return []KeySpec{{Flags: flags, First: 1,
 // AllKeys is the key spec of commands whose arguments all are keys.
 func AllKeys(flags KeyFlag) []KeySpec { return []KeySpec{{Flags: flags, First: 1, Last: -1, Step: 1}} }
 
-// TwoKeys is the key spec of commands whose first two arguments are keys that they
-// do different things to.
+// TwoKeys is the key spec of commands whose first two arguments are keys with different access.
 func TwoKeys(first, second KeyFlag) []KeySpec {
 	return []KeySpec{{Flags: first, First: 1, Last: 1, Step: 1}, {Flags: second, First: 2, Last: 2, Step: 1}}
 }
 
-// SecondKey is the key spec of subcommands: the argument behind them.
+// SecondKey is the key spec of subcommands: the argument behind the subcommand.
 func SecondKey(flags KeyFlag) []KeySpec {
 	return []KeySpec{{Flags: flags, First: 2, Last: 2, Step: 1}}
 }
@@ -26,8 +25,8 @@ func AllKeysButLast(flags KeyFlag) []KeySpec {
 	return []KeySpec{{Flags: flags, First: 1, Last: -2, Step: 1}}
 }
 
-// StoreKeys is the key spec of commands that store what they make of several
-// keys: the destination comes first.
+// StoreKeys is the key spec of commands that combine several keys and store the result. The
+// destination comes first.
 func StoreKeys(flags KeyFlag) []KeySpec {
 	return []KeySpec{
 		{Flags: flags, First: 1, Last: 1, Step: 1},
@@ -61,6 +60,6 @@ func CountedKeys(flags KeyFlag, at int) KeySpec {
 	}
 }
 
-// SharedKey is the ModeOf of keys that are read, whatever their flags say or other
-// keys of the command are.
+// SharedKey is the ModeOf of keys that are only read, whatever their flags or the command's other
+// keys.
 func SharedKey([][]byte) sched.Mode { return sched.Shared }

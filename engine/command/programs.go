@@ -7,83 +7,83 @@ import (
 	"lockstep/engine/script"
 )
 
-// Programs are what a shard keeps beside its keys: what EVALSHA and FCALL find.
-// It is part of the replicated state. Any goroutine may read it.
+// Programs are the programs that a shard stores beside its keys, for EVALSHA and FCALL. They are
+// part of the replicated state. Any goroutine may read them.
 type Programs struct {
-	// Scripts change at the places in the log where Spec.Plan is called, by one
-	// goroutine.
+	// Scripts changes at the places in the log where Spec.Plan is called, by one goroutine.
 	Scripts script.Cache
-	// Functions change when the txns that change them run.
+	// Functions changes when the txns that change it run.
 	Functions script.Functions
-	// Interpreters and Running are this replica's own: who runs programs, and what runs
-	// on them.
+	// Interpreters and Running are this replica's own: the interpreters, and the programs that run.
 	Interpreters script.Interpreters
 	Running      Running
 }
 
-// MemoryBytes is about what scripts and libraries take.
+// MemoryBytes is the approximate memory of scripts and libraries.
 func (p *Programs) MemoryBytes() int64 { return p.Scripts.MemoryBytes() + p.Functions.MemoryBytes() }
 
-// Plan is what is settled of a call before it takes its locks: at its place in
-// the log, or, for a read, when it comes.
+// Plan is the plan of a call before it takes its locks. It is made at the call's place in the log
+// or, for a read, when the read arrives.
 type Plan struct {
 	// Access says which locks the call takes.
 	Access PlanAccess
-	// Shared: it takes its keys shared. What takes the whole shard shares nothing.
+	// Shared is set if the call locks its keys shared. A call that locks the whole shard shares
+	// nothing.
 	Shared bool
-	// Writes: it may change data, and runs from the log alone.
+	// Writes is set if the call may change data. It then runs only from the log.
 	Writes bool
-	// Uncached: it is a read of a script that should be put into the cache, for
-	// which it must enter the log (lockstep.keep).
+	// Uncached is the text of a script that a read runs and that should be put into the cache. That
+	// needs an entry in the log (lockstep.keep).
 	Uncached []byte
-	// ChangesFunctions: it has announced a change of the functions, which is to be
-	// settled when its txn has ended.
+	// ChangesFunctions is set if the call has announced a change of the functions. The change must
+	// be settled when its txn has ended.
 	ChangesFunctions bool
-	// OfChange is the number of the change of functions that a read goes by, 0: it
-	// does not go by them. If it is not the last one when the read has its locks,
-	// the read is to be planned again.
+	// OfChange is the number of the change of functions that a read was planned with, or 0 if the
+	// plan does not depend on functions. If another change has come when the read has its locks,
+	// the read must be planned again.
 	OfChange uint64
-	// Program names the program that the call runs: the SHA1 of a script, or a function; ""
-	// where it runs none, or none that is known yet.
+	// Program names the program that the call runs: the SHA1 of a script, or a function. It is ""
+	// if the call runs none, or if the program is not known yet.
 	Program string
-	// Asks, when set, tells at the call's turn which locks it would ask for now, and whether
-	// shared. It asked for all, for its function was not known when it was planned.
+	// Asks, if set, returns the locks that the call would ask for now, at its turn, and whether
+	// shared. The call has locked everything, because its function was not known when it was
+	// planned.
 	Asks func(p *Programs, args [][]byte) (access PlanAccess, shared bool)
 	// Run runs the call under its locks, instead of the row's handler.
 	Run func(c *Ctx, args [][]byte)
 }
 
-// OutOfDate tells whether the functions have changed since the call was planned.
+// OutOfDate reports whether the functions have changed since the call was planned.
 func (p *Plan) OutOfDate(programs *Programs) bool {
 	return p.OfChange != 0 && p.OfChange != programs.Functions.Changes()
 }
 
-// PlanAccess is what a planned call locks.
+// PlanAccess is the locks of a planned call.
 type PlanAccess uint8
 
 const (
-	// PlanNothing: a permit is all it needs.
+	// PlanNothing means that the call needs only a permit.
 	PlanNothing PlanAccess = iota
-	// PlanKeys: the keys its row finds.
+	// PlanKeys means that the call locks the keys that its row finds.
 	PlanKeys
-	// PlanGlobal: the whole shard.
+	// PlanGlobal means that the call locks the whole shard.
 	PlanGlobal
 )
 
-// Planning is what a call is planned with.
+// Planning is the input for planning a call.
 type Planning struct {
 	Programs *Programs
 	Settings *Settings
-	// Logged: the call stands in the log, and may change the programs.
+	// Logged is set if the call is in the log, and may change the programs.
 	Logged bool
-	// InExec: it is part of a transaction.
+	// InExec is set if it is part of a transaction.
 	InExec bool
-	// Script is what the call evaluates, where the log names it by its SHA1; nil: the
-	// text is among the arguments.
+	// Script is the script that the call evaluates, if the log names it by its SHA1. If it is nil
+	// the text is among the arguments.
 	Script *script.Script
 }
 
-// ProgramKind tells scripts and functions apart.
+// ProgramKind is the kind of a program: script or function.
 type ProgramKind uint8
 
 // The kinds of programs.
@@ -92,7 +92,7 @@ const (
 	KindFunction
 )
 
-// Running is what runs on a replica at the moment. The zero value is ready.
+// Running is the programs that run on a replica now. The zero value is ready.
 type Running struct {
 	mu   sync.Mutex // guards runs
 	runs map[*RunningProgram]struct{}
@@ -101,16 +101,17 @@ type Running struct {
 // RunningProgram is a program that runs.
 type RunningProgram struct {
 	Kind ProgramKind
-	// killable: it runs from no log, so it can be ended.
+	// Killable is set if it does not run from the log, so it can be ended.
 	Killable bool
 	Killed   chan struct{}
-	// Name is the function's, command the call; both are only good while it runs.
+	// Name is the name of the function, Command is the call. Both are valid only while the program
+	// runs.
 	Name    string
 	Command [][]byte
 	BeganMs int64
 }
 
-// Begin notes that a program runs, until end.
+// Begin records that a program runs, until End.
 func (r *Running) Begin(p *RunningProgram) *RunningProgram {
 	if p.Killable {
 		p.Killed = make(chan struct{})
@@ -124,20 +125,20 @@ func (r *Running) Begin(p *RunningProgram) *RunningProgram {
 	return p
 }
 
-// End notes that a program has ended.
+// End records that a program has ended.
 func (r *Running) End(p *RunningProgram) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	delete(r.runs, p)
 }
 
-// Oldest describes the program of a kind that has run for longest, and of its
-// call, nil if there is none.
+// Oldest describes the program of a kind that has run for the longest time, and its call. It
+// returns nil if there is none.
 func (r *Running) Oldest(kind ProgramKind) *RunningProgram {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	var first *RunningProgram
-	for p := range r.runs { // order does not matter: what runs is no state
+	for p := range r.runs { // order does not matter: running programs are not part of the state
 		if p.Kind == kind && (first == nil || p.BeganMs < first.BeganMs) {
 			first = p
 		}
@@ -152,8 +153,8 @@ func (r *Running) Oldest(kind ProgramKind) *RunningProgram {
 	return told
 }
 
-// Kill ends all programs of a kind that can be ended. It tells how many of that
-// kind ran, and how many of them are being ended.
+// Kill ends all programs of a kind that can be ended. It returns how many programs of that kind
+// run, and how many of them are being ended.
 func (r *Running) Kill(kind ProgramKind) (running, killed int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -1,23 +1,21 @@
 package command
 
 const (
-	// scanDefault is how many keys or elements SCAN and its like visit if they are
-	// told no number.
+	// scanDefault is how many keys or elements SCAN and its like visit without COUNT.
 	scanDefault = 10
-	// ScanMax is the greatest number they visit, whatever they are told.
+	// ScanMax is the most keys or elements that they visit, whatever COUNT is.
 	ScanMax = 100_000
 )
 
 // ScanOptions are the options that SCAN, SSCAN, HSCAN and ZSCAN share.
 type ScanOptions struct {
 	Count int
-	// Pattern is nil where every key or element will do.
+	// Pattern is nil if every key or element matches.
 	Pattern []byte
 }
 
-// Parse reads the options. own takes an option that the command has for itself,
-// and returns how many arguments it took; nil: it has none. parse answers the
-// error itself.
+// Parse reads the options. own reads an option that only this command has, and returns how many
+// arguments it took; own may be nil. Parse answers the error itself.
 func (o *ScanOptions) Parse(c *Ctx, args [][]byte, own func(args [][]byte) (taken int)) bool {
 	o.Count = scanDefault
 	for len(args) > 0 {
@@ -48,7 +46,7 @@ func (o *ScanOptions) Parse(c *Ctx, args [][]byte, own func(args [][]byte) (take
 	return true
 }
 
-// Admits tells whether an element matches the pattern.
+// Admits reports whether an element matches the pattern.
 func (o *ScanOptions) Admits(c *Ctx, element []byte) bool {
 	c.Item()
 	return o.Pattern == nil || c.Matches(o.Pattern, element, false)

@@ -1,6 +1,7 @@
 package command
 
-// Rows name the arguments that say a password (Spec.Secrets), so that SLOWLOG and MONITOR can hide them.
+// Rows name the arguments that contain a password (Spec.Secrets), so that SLOWLOG and MONITOR can
+// hide them.
 
 // SecretsFrom makes the Secrets of a command whose arguments from one on are all secret.
 func SecretsFrom(first int) func(args [][]byte) []int {
@@ -14,8 +15,8 @@ type SecretOption struct {
 	Secret bool
 }
 
-// SecretOptions makes the Secrets of a command whose options begin at from. The arguments of one option are not taken
-// for the words of others.
+// SecretOptions makes the Secrets of a command whose options begin at from. The arguments of one
+// option are not mistaken for other options.
 func SecretOptions(from int, options ...SecretOption) func(args [][]byte) []int {
 	return func(args [][]byte) []int {
 		var list []int

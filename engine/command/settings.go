@@ -8,46 +8,44 @@ import (
 	"lockstep/engine/version"
 )
 
-// Settings are limits that replicas must agree on: what a command answers, or
-// how a value is kept, depends on them. They change by log entries alone. Names
-// and defaults are redis.conf's.
+// Settings are limits that replicas must agree on, because replies or the form of values depend on
+// them. They change only by log entries. Names and defaults are those of redis.conf.
 type Settings struct {
-	// Version is the cluster version that the shard's log has come to (package version):
-	// what a txn does, and what a snapshot holds, may depend on it. It is no directive:
-	// the leader brings the cluster's into the log.
+	// Version is the cluster version that the shard's log has reached (package version). The
+	// effects of a txn, and the content of a snapshot, may depend on it. It is not a directive: the
+	// leader puts the cluster's version into the log.
 	Version int64
 	// ValueBytesMax is the greatest length of a string (proto-max-bulk-len).
 	ValueBytesMax int64
-	// A hash of at most HashPackEntriesMax fields, none of which nor their
-	// values is longer than HashPackValueBytesMax, is kept packed.
+	// A hash with at most HashPackEntriesMax fields stays packed if no field and no value is longer
+	// than HashPackValueBytesMax.
 	HashPackEntriesMax, HashPackValueBytesMax int64
-	// The same for sets; one of integers alone is kept as such up to
-	// SetIntsetEntriesMax.
+	// The same for sets. A set of only integers is stored as an intset up to SetIntsetEntriesMax.
 	SetPackEntriesMax, SetPackValueBytesMax, SetIntsetEntriesMax int64
 	// The same for sorted sets.
 	ZSetPackEntriesMax, ZSetPackValueBytesMax int64
-	// ListPackSize limits a list that is kept packed: a number of elements, or
-	// if it is negative, a number of bytes (-1: 4 KiB ... -5 and below: 64 KiB).
+	// ListPackSize limits a packed list: to a number of elements or, if it is negative, to a number
+	// of bytes (-1: 4 KiB ... -5 and below: 64 KiB).
 	ListPackSize int64
-	// StreamNodeBytesMax and StreamNodeEntriesMax say when a stream's node is
-	// full, 0: never. Approximate trimming goes by whole nodes.
+	// StreamNodeBytesMax and StreamNodeEntriesMax say when a node of a stream is full, 0 for never.
+	// Approximate trimming removes whole nodes.
 	StreamNodeBytesMax, StreamNodeEntriesMax int64
 	// HLLSparseBytesMax is the size beyond which a sparse HyperLogLog becomes
 	// dense.
 	HLLSparseBytesMax int64
-	// TxnWorkMaxMs bounds the work of a txn (work.go), in milliseconds of one core; 0: no bound.
+	// TxnWorkMaxMs bounds the work of a txn (work.go), in milliseconds of one core. 0 means no
+	// bound.
 	TxnWorkMaxMs int64
-	// OutstandingWorkMaxMs bounds the work, in milliseconds of one core, that may stand in the
-	// log before a txn that takes long and runs all the same; 0: no bound.
+	// OutstandingWorkMaxMs bounds the work, in milliseconds of one core, that may be outstanding in
+	// the log before a long txn. Beyond it the long txn is refused. 0 means no bound.
 	OutstandingWorkMaxMs int64
-	// MemoryBytesMax is what the keys of all shards of a node may take together,
-	// 0: no limit (maxmemory). EvictionPolicy is a Policy, EvictionSamples how many
-	// keys are looked at for each that goes. LFULogFactor and LFUDecayMin: see
-	// engine.LFU.
+	// MemoryBytesMax is the most memory for the keys of all shards of a node, 0 for no limit
+	// (maxmemory). EvictionPolicy is a Policy. EvictionSamples is how many keys are compared for
+	// each that is evicted. For LFULogFactor and LFUDecayMin see engine.LFU.
 	MemoryBytesMax, EvictionPolicy, EvictionSamples, LFULogFactor, LFUDecayMin int64
-	// What a txn's scripts may use together: see script.Limits.
+	// The limits for all scripts of a txn together: see script.Limits.
 	ScriptWorkMaxMs, ScriptBytesMax, ScriptReplyBytesMax, ScriptSourceBytesMax int64
-	// ScriptCallDepthMax is how many calls of theirs may stand within each other.
+	// ScriptCallDepthMax is the most nested calls in a script.
 	ScriptCallDepthMax int64
 	// FunctionLibrariesMax, FunctionsMax and FunctionBytesMax bound the libraries of
 	// functions: see script.FunctionLimits.
@@ -79,7 +77,7 @@ type setting struct {
 	preset   int64
 }
 
-// settings lists them.
+// settings lists all settings.
 var settings = []setting{
 	{versionName, func(s *Settings) *int64 { return &s.Version }, 0, int64(version.Known()), version.First},
 	{"proto-max-bulk-len", func(s *Settings) *int64 { return &s.ValueBytesMax }, 1, math.MaxInt64, 512 << 20},
@@ -133,14 +131,14 @@ func SettingNames() []string {
 // versionName is the name of Settings.Version in the log.
 const versionName = "lockstep.version"
 
-// IsDirective tells whether a setting is one of the configuration's.
+// IsDirective reports whether a setting is also a directive of the configuration.
 func IsDirective(name string) bool { return name != versionName }
 
-// cameWith is the version that a setting came with. Tests change it.
+// cameWith is the version that introduced a setting. Tests change it.
 var cameWith = version.Since
 
-// Each calls f for each setting that nodes know at the settings' version, that one first:
-// programs of that version read the snapshot.
+// Each calls f for each setting that nodes know at the settings' version. The version comes first,
+// because programs of that version read the snapshot.
 func (s *Settings) Each(f func(name string, value int64)) {
 	for i := range settings {
 		if row := &settings[i]; cameWith(row.name) <= int(s.Version) {
@@ -149,7 +147,7 @@ func (s *Settings) Each(f func(name string, value int64)) {
 	}
 }
 
-// At sets the version, and what came with later ones to its preset.
+// At sets the version, and resets the settings that later versions introduced.
 func (s *Settings) At(clusterVersion int) {
 	s.Version = int64(clusterVersion)
 	for i := range settings {
@@ -159,8 +157,8 @@ func (s *Settings) At(clusterVersion int) {
 	}
 }
 
-// Set changes one setting; it reports false, and changes nothing, when there
-// is none of that name or the value is not one it can have.
+// Set changes one setting. It returns false, and changes nothing, if there is no setting of that
+// name or the value is out of range.
 func (s *Settings) Set(name, value string) bool {
 	for i := range settings {
 		row := &settings[i]
@@ -177,7 +175,7 @@ func (s *Settings) Set(name, value string) bool {
 	return false
 }
 
-// Ref returns where a setting is kept. There must be one of that name.
+// Ref returns a pointer to a setting. There must be one of that name.
 func (s *Settings) Ref(name string) *int64 {
 	for i := range settings {
 		if settings[i].name == name {
@@ -187,7 +185,7 @@ func (s *Settings) Ref(name string) *int64 {
 	panic("command: no setting " + name)
 }
 
-// Get returns the value of a setting; false: there is none of that name.
+// Get returns the value of a setting. It returns false if there is no setting of that name.
 func (s *Settings) Get(name string) (int64, bool) {
 	for i := range settings {
 		if settings[i].name == name {

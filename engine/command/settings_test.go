@@ -2,8 +2,8 @@ package command
 
 import "testing"
 
-// TestSettingsOfALaterVersionWait: before the shard's log has come to their version they
-// have their preset, and a snapshot does not name them.
+// TestSettingsOfALaterVersionWait: before the shard's log has reached their version the settings
+// have their defaults, and a snapshot does not contain them.
 func TestSettingsOfALaterVersionWait(t *testing.T) {
 	was := cameWith
 	cameWith = func(name string) int { return map[string]int{"txn-max-work-ms": 2}[name] }

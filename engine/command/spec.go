@@ -13,15 +13,15 @@ const (
 	ScopeKeys Scope = iota
 	// ScopeGlobal runs on a shard's whole keyspace, exclusively (FLUSHALL).
 	ScopeGlobal
-	// ScopeScan runs on a shard under a permit alone and takes short shared
-	// locks as it walks (KEYS, SCAN, DBSIZE). Reads only.
+	// ScopeScan runs on a shard with only a permit, and takes short shared locks during its walk
+	// (KEYS, SCAN, DBSIZE). It is for reads only.
 	ScopeScan
 	// ScopeNode runs on the gateway and needs no shard (PING, INFO, CONFIG).
 	// Its handler is in proto/client or proto/admin; Spec.Run is nil.
 	ScopeNode
 )
 
-// Flag is a set of a command's properties, named as COMMAND INFO names them.
+// Flag is a set of a command's properties, with the names of COMMAND INFO.
 type Flag uint32
 
 const (
@@ -45,16 +45,16 @@ const (
 	AllowBusy
 	NoMandatoryKeys
 	NoAsyncLoading
-	// Heavy is ours, not Redis's: the command may take long, so the applying
-	// goroutine hands it to a worker instead of running it itself.
+	// Heavy is Lockstep's own: the command may take long, so it runs on a worker and not on the
+	// applying goroutine.
 	Heavy
-	// Local is ours: what the command answers of a key is this replica's own, so a
-	// script may not see it.
+	// Local is Lockstep's own: the reply about a key depends on this replica alone, so a script may
+	// not see it.
 	Local
-	// ReachesMore is ours: the command reaches keys that stand in no argument
-	// (SORT's BY and GET).
+	// ReachesMore is Lockstep's own: the command uses keys that no argument names (SORT's BY and
+	// GET).
 	ReachesMore
-	// NotInScripts is ours: scripts do not know the command.
+	// NotInScripts is Lockstep's own: scripts do not know the command.
 	NotInScripts
 )
 
@@ -81,8 +81,8 @@ const (
 	CatAdmin
 )
 
-// KeyFlag says what a command does to the keys of one key spec, as COMMAND
-// INFO names it. RO keys are locked shared, all others exclusively.
+// KeyFlag says what a command does to the keys of one key spec, with the names of COMMAND INFO. RO
+// keys are locked shared, all others exclusively.
 type KeyFlag uint16
 
 const (
@@ -99,42 +99,41 @@ const (
 	KeyVariableFlags
 )
 
-// KeySpec finds keys in a command's arguments. Either Find is nil and keys
-// stand at First, First+Step, ... up to Last (negative: counted from the end,
-// -1 being the last argument), or Find reports their positions.
+// KeySpec finds keys in a command's arguments. If Find is nil, keys are at First, First+Step, ...
+// up to Last. A negative Last counts from the end, -1 being the last argument. Otherwise Find
+// returns their positions.
 type KeySpec struct {
 	Flags             KeyFlag
 	First, Last, Step int
-	// Find appends the positions of this spec's keys in args to dst; nil args
-	// positions mean malformed arguments, which the handler will report.
-	// It must not keep args.
+	// Find appends the positions of this spec's keys in args to dst. If it appends nothing the
+	// arguments are malformed, which the handler will report. It must not keep args.
 	Find func(dst []int, args [][]byte) []int
-	// NumKeys, when Find reads a key count, is where COMMAND INFO says the
-	// count stands: index of the count, first key after it, step.
+	// NumKeys is set if Find reads a key count. It holds what COMMAND INFO says: the index of the
+	// count, the first key after it, and the step.
 	NumKeys *[3]int
-	// Keyword, when Find looks for a word behind which keys stand (STREAMS), is
-	// what COMMAND INFO says about it.
+	// Keyword is set if Find looks for a word that keys follow (STREAMS). It holds what COMMAND
+	// INFO says about the word.
 	Keyword *Keyword
-	// Absent, when set, reports whether the arguments are such that these keys are not
-	// there, for others stand in their place.
+	// Absent, if set, reports whether these arguments do not contain these keys, because other
+	// arguments stand in their place.
 	Absent func(args [][]byte) bool
-	// ModeOf, when set, decides the access of these keys from the arguments
-	// (GET without options of GETEX reads only); nil: by Flags.
+	// ModeOf, if set, decides the access to these keys by the arguments (GETEX without options only
+	// reads). If it is nil the Flags decide.
 	ModeOf func(args [][]byte) sched.Mode
 }
 
-// Keyword says where keys stand that follow a word: the word is looked for from
-// an argument on, and the keys are the first 1/Share of what is behind it.
+// Keyword says where keys are that follow a word. The search for the word starts at argument From,
+// and the keys are the first 1/Share of the arguments behind it.
 type Keyword struct {
 	Word        string
 	From, Share int
 }
 
-// Spec is one row of the command table: everything the server knows of a
-// command. Dispatch, routing, locking, script rules, ACL, COMMAND and
-// docs/commands.md read it; nothing else lists commands.
+// Spec is one row of the command table: everything that the server knows about a command. Dispatch,
+// routing, locking, script rules, ACL, COMMAND and docs/commands.md read it. Nothing else lists
+// commands.
 type Spec struct {
-	// Name is lower case; a subcommand's is "parent|sub".
+	// Name is in lower case. The name of a subcommand is "parent|sub".
 	Name string
 	// Arity counts the command's name; -n means at least n.
 	Arity int
@@ -142,22 +141,22 @@ type Spec struct {
 	Cats  Category
 	Keys  []KeySpec
 	Scope Scope
-	// Gateway are properties that matter only where clients are connected.
+	// Gateway are properties that matter only at the gateway.
 	Gateway Gateway
-	// Secrets, when set, tells which arguments say a password, by their places, in order.
+	// Secrets, if set, returns the places of the arguments that contain a password, in order.
 	Secrets func(args [][]byte) []int
-	// Plan, when set, settles what depends on the shard's programs, scripts for
-	// instance: the locks of a call, and what it runs. It is called in the order of
-	// the log, by the goroutine that applies it, so it must be quick.
+	// Plan, if set, plans what depends on the shard's programs, for instance scripts: the locks of
+	// a call, and what it runs. The goroutine that applies the log calls it in the order of the
+	// log, so it must be quick.
 	Plan func(p *Planning, args [][]byte) Plan
-	// Logged, when set, tells in place of Writes whether a call must enter the
-	// log; known is false where that cannot be told from the programs given.
+	// Logged, if set, reports in place of Writes whether a call must enter the log. known is false
+	// if the given programs do not tell that.
 	Logged func(p *Programs, args [][]byte) (logged, known bool)
-	// Check, when set, says from the arguments alone why a call would change
-	// nothing and fail, so that it need not travel; "" if that cannot be told.
+	// Check, if set, returns why a call would change nothing and fail, by its arguments alone, so
+	// that it need not enter the log. It returns "" if that cannot be known.
 	Check func(args [][]byte) string
-	// Evaluates: the second argument is the text of a script. In the log its SHA1
-	// may stand in its place (Planning.Script).
+	// Evaluates is set if the second argument is the text of a script. In the log its SHA1 may
+	// stand in its place (Planning.Script).
 	Evaluates bool
 	// Merge is set for a command that runs on every shard; see there.
 	Merge Merge
@@ -166,44 +165,41 @@ type Spec struct {
 	// Run is the handler of a command that runs in the engine, nil for
 	// ScopeNode and for containers.
 	Run func(*Ctx, [][]byte)
-	// SentAs, when set, is the name of another command, which a gateway sends to the
-	// shard in place of this one. It takes the same arguments.
+	// SentAs, if set, is the name of another command, which a gateway sends to the shard in place
+	// of this one. It takes the same arguments.
 	SentAs string
-	// HeavyIf, when set, says which arguments make the command Heavy (SPOP with
-	// a count).
+	// HeavyIf, if set, reports whether the arguments make the command Heavy (SPOP with a count).
 	HeavyIf func(args [][]byte) bool
-	// BriefIf, when set, says which arguments make a command that only reads, and is not
-	// Fast, as quick as one that is (LRANGE of a few elements); see Brief.
+	// BriefIf, if set, reports whether the arguments make a command that only reads, and is not
+	// Fast, as quick as a Fast one (LRANGE of a few elements); see Brief.
 	BriefIf func(args [][]byte) bool
-	// Wanders, when set, tells whether the command, with these arguments, reaches keys that its row cannot find
-	// (SORT BY a pattern). It then takes the whole shard, and needs a shard that has all hash slots.
+	// Wanders, if set, reports whether the command, with these arguments, uses keys that its row
+	// cannot find (SORT BY a pattern). It then locks the whole shard, and needs a shard that has
+	// all hash slots.
 	Wanders func(args [][]byte) bool
-	// Brings, when set, is how many elements a call brings into a key at most; see
-	// AppendFills.
+	// Brings, if set, returns the most elements that a call adds to a key; see AppendFills.
 	Brings func(args [][]byte) int
-	// Grows, when set, is what GrowthBytes returns; nil: by the keys.
+	// Grows, if set, returns the result of GrowthBytes. If it is nil the keys decide.
 	Grows func(args [][]byte, sizes *Sizes) int64
-	// KeyFlagsOf, when set, tells what the command does to its keys of
-	// KeyVariableFlags.
+	// KeyFlagsOf, if set, returns what the command does to its keys of KeyVariableFlags.
 	KeyFlagsOf func(args [][]byte) KeyFlag
 	// Sub lists the subcommands of a container (CLIENT, CONFIG).
 	Sub []*Spec
 
 	// Documentation for COMMAND DOCS and docs/commands.md, in our own words.
 	Group, Summary, Since, Complexity string
-	// Origin is whose command it is, and whose version Since names, where that is not
-	// Redis: "Valkey", "Lockstep". Tests expect no such command of redis-server.
+	// Origin is the product that has the command, and whose version Since names, if that is not
+	// Redis: "Valkey", "Lockstep". Tests expect no such command in redis-server.
 	Origin string
-	// DeprecatedSince and ReplacedBy are set for commands that Redis calls
-	// deprecated.
+	// DeprecatedSince and ReplacedBy are set for commands that are deprecated in Redis.
 	DeprecatedSince, ReplacedBy string
-	// Looks: an operator's question, which changes nothing and shows no data of users.
+	// Looks is set for a command of operators that changes nothing and shows no data of users.
 	Looks bool
-	// System marks what is for Redis's own developers (COMMAND DOCS: syscmd).
+	// System is set for commands for Redis's own developers (COMMAND DOCS: syscmd).
 	System bool
-	// Args documents the arguments for COMMAND DOCS; may be nil.
+	// Args documents the arguments for COMMAND DOCS. It may be nil.
 	Args []arg.Arg
-	// Tips are COMMAND INFO's command tips.
+	// Tips are the command tips of COMMAND INFO.
 	Tips []string
 
 	parent *Spec

@@ -1,29 +1,28 @@
-// Package command is what a command is: its row in the table (Spec), how its keys are found
-// (KeySpec), and the context that its handler runs in (Ctx).
+// Package command defines a command: its row in the table (Spec), how its keys are found (KeySpec),
+// and the context that its handler runs in (Ctx).
 //
-// The commands themselves stand in rooms, a package for each kind of value, below package
-// commands, which puts their rows together to the one table. This package imports none of them.
+// The commands themselves are in rooms, a package for each kind of value, below package commands.
+// That package puts their rows together in one table. This package imports none of them.
 //
-// Handlers follow three rules. They reach nothing but their Ctx. They change
-// nothing before they are sure not to fail (Redis's commands are atomic, and
-// there is no undo). They copy what they keep: arguments point into a log
-// entry that others read.
+// Handlers follow three rules. They use only their Ctx. They change nothing before they are sure
+// not to fail (Redis's commands are atomic, and there is no undo). They copy the data that they
+// keep: arguments point into a log entry that others read.
 //
 // A room finds here, by purpose:
 //
-//   - to declare a row: Spec, flags, categories, key specs (OneKey and others, keyspecs.go), what a call
-//     grows by (growth.go), what it fills (fills.go), what it waits for (blocking.go); arguments for the
-//     documentation are package arg;
+//   - to declare a row: Spec, flags, categories, key specs (OneKey and others, keyspecs.go), how much a call
+//     grows (growth.go), which keys it fills (fills.go), how it waits (blocking.go); package arg describes
+//     arguments for the documentation;
 //   - to read arguments: ParseInt, EqualFold, Ctx.IntArg, ScanOptions, CountedPop, ExpiryKind, ExpireIf, Extended;
-//   - to look keys up and change them: the methods of Ctx, and ReadAs, WriteAs and Edit for what has elements;
-//   - to tell of changes: Ctx.Notify and Listeners;
-//   - to count work before and while it is done: Ctx.Steps and its like, Meter;
+//   - to look keys up and change them: the methods of Ctx, and ReadAs, WriteAs and Edit for collections;
+//   - to report changes: Ctx.Notify and Listeners;
+//   - to count work before and during it: Ctx.Steps and its like, Meter;
 //   - to write a value into snapshots and digests: Codec and Digest;
-//   - to answer errors: the constants in errors.go, in Redis's words.
+//   - to answer errors: the constants in errors.go, with Redis's texts.
 //
-// Ctx is a struct and not an interface: handlers run some million times a second, and calls of its methods
-// are calls of known functions. What it carries beside keys is in parts with methods of their own, so that
-// each part can reach its own fields alone.
+// Ctx is a struct and not an interface: handlers run some million times a second, and calls of its
+// methods are calls of known functions. Its parts have methods of their own, so that each part can
+// use only its own fields.
 package command
 
 import (
@@ -35,16 +34,15 @@ import (
 	"lockstep/engine/sched"
 )
 
-// Table is a list of commands that can be looked up. It does not change once it is made.
+// Table is a list of commands for lookups. It does not change after it is made.
 type Table struct {
 	byName map[string]*Spec
-	byWord map[string]*Spec // commands in small and in capital letters
+	byWord map[string]*Spec // commands in lower and in upper case
 	sorted []*Spec
 	rows   int
 }
 
-// NewTable makes a table of families of commands. Two rows of one name are a mistake in
-// the program, which it does not survive.
+// NewTable makes a table of families of commands. It panics if two rows have the same name.
 func NewTable(families ...[]*Spec) *Table {
 	t := &Table{byName: map[string]*Spec{}, byWord: map[string]*Spec{}}
 	for _, family := range families {
@@ -77,13 +75,12 @@ func (t *Table) All() []*Spec { return t.sorted }
 // Rows is how many rows there are, subcommands included.
 func (t *Table) Rows() int { return t.rows }
 
-// Get returns the command, or the subcommand "parent|sub", of a lower-case
-// name.
+// Get returns the command, or the subcommand "parent|sub", of a lower-case name.
 func (t *Table) Get(name string) *Spec { return t.byName[name] }
 
-// Lookup finds the command of a request; for a container the subcommand. It
-// returns nil when there is none; if the container alone is known, and its
-// subcommand is not, container is set.
+// Lookup finds the command of a request, or the subcommand if the command is a container. spec is
+// nil if there is no such command. If only the container exists and the subcommand does not, Lookup
+// returns the container.
 func (t *Table) Lookup(args [][]byte) (spec, container *Spec) {
 	s := t.lookupName(args[0])
 	if s == nil || len(s.Sub) == 0 || len(args) == 1 {
@@ -111,7 +108,7 @@ func (t *Table) lookupName(name []byte) *Spec {
 	return t.byWord[string(buf[:len(name)])]
 }
 
-// Number is the row's place in its table, from 0 to Rows()-1.
+// Number is the row's index in its table, from 0 to Rows()-1.
 func (s *Spec) Number() int { return s.number }
 
 // Lower is a byte in lower case, if it is an ASCII letter.
@@ -122,7 +119,7 @@ func Lower(c byte) byte {
 	return c
 }
 
-// EqualFold tells whether a equals the lower-case text b, ASCII case aside.
+// EqualFold reports whether a equals the lower-case text b, ignoring ASCII case.
 func EqualFold(a []byte, b string) bool {
 	if len(a) != len(b) {
 		return false
@@ -135,7 +132,7 @@ func EqualFold(a []byte, b string) bool {
 	return true
 }
 
-// CheckArity tells whether n arguments, the name included, are right.
+// CheckArity reports whether n arguments, including the name, are a correct number.
 func (s *Spec) CheckArity(n int) bool {
 	if s.Arity < 0 {
 		return n >= -s.Arity
@@ -143,10 +140,10 @@ func (s *Spec) CheckArity(n int) bool {
 	return n == s.Arity
 }
 
-// Parent is the container of a subcommand, else nil.
+// Parent is the container of a subcommand, otherwise nil.
 func (s *Spec) Parent() *Spec { return s.parent }
 
-// InRedis tells whether Redis of a version has the command ("7.2" stands for 7.2.9, too).
+// InRedis reports whether a version of Redis has the command ("7.2" also stands for 7.2.9).
 func (s *Spec) InRedis(version string) bool {
 	return s.Origin == "" && slices.Compare(numbers(s.Since)[:2], numbers(version)[:2]) <= 0
 }
@@ -160,17 +157,17 @@ func numbers(version string) []int {
 	return parts
 }
 
-// Is tells whether the command has all these flags.
+// Is reports whether the command has all these flags.
 func (s *Spec) Is(f Flag) bool { return s.Flags&f == f }
 
-// RunsProgram tells whether the command runs a program (EVAL).
+// RunsProgram reports whether the command runs a program (EVAL).
 func (s *Spec) RunsProgram() bool { return s.Plan != nil && len(s.Keys) > 0 }
 
-// ChangesPrograms tells whether the command changes the scripts or functions of its
-// shard in so many words (SCRIPT FLUSH).
+// ChangesPrograms reports whether the command itself changes the scripts or functions of its shard
+// (SCRIPT FLUSH).
 func (s *Spec) ChangesPrograms() bool { return s.Plan != nil && s.Scope == ScopeGlobal }
 
-// ProgramKind is the kind of the program that a command runs which runs one.
+// ProgramKind is the kind of the program that a command runs, if it runs one.
 func (s *Spec) ProgramKind() ProgramKind {
 	if s.Name == "fcall" || s.Name == "fcall_ro" {
 		return KindFunction
@@ -178,13 +175,13 @@ func (s *Spec) ProgramKind() ProgramKind {
 	return KindScript
 }
 
-// TakesLong tells whether the command, with these arguments, may take long.
+// TakesLong reports whether the command, with these arguments, may take long.
 func (s *Spec) TakesLong(args [][]byte) bool {
 	return s.Is(Heavy) || s.HeavyIf != nil && s.HeavyIf(args)
 }
 
-// Brief tells whether the command, with these arguments, only reads and never takes
-// long, so that it may run where others wait for it.
+// Brief reports whether the command, with these arguments, only reads and never takes long. It may
+// then run while others wait for it.
 func (s *Spec) Brief(args [][]byte) bool {
 	return s.Scope == ScopeKeys && s.Plan == nil && (s.Is(Fast) || s.BriefIf != nil && s.BriefIf(args))
 }
@@ -196,9 +193,8 @@ type KeyRef struct {
 	Flags KeyFlag
 }
 
-// AppendKeys appends the keys among args, which have a right number of
-// arguments. Of malformed arguments it may find none or some; the handler will
-// report them.
+// AppendKeys appends the keys among args. Their number must be correct. If the arguments are
+// malformed it may find none or some of the keys, and the handler will report the error.
 func (s *Spec) AppendKeys(dst []KeyRef, args [][]byte) []KeyRef {
 	for i := range s.Keys {
 		k := &s.Keys[i]
@@ -232,9 +228,8 @@ func (s *Spec) AppendKeys(dst []KeyRef, args [][]byte) []KeyRef {
 	return dst
 }
 
-// MustLog tells whether a call must enter the log. programs returns the
-// programs of a shard, nil where they are not at hand, for i in 0 to n-1: what one
-// knows, all may rely on.
+// MustLog reports whether a call must enter the log. programs returns the programs of shard i, for
+// i in 0 to n-1, or nil if they are not on this node. The first answer of any of them counts.
 func (s *Spec) MustLog(args [][]byte, n int, programs func(i int) *Programs) bool {
 	if s.Logged == nil {
 		return s.Writes(args)
@@ -247,8 +242,8 @@ func (s *Spec) MustLog(args [][]byte, n int, programs func(i int) *Programs) boo
 	return true
 }
 
-// Writes tells whether the command, with these arguments, may change data and
-// so must enter the log. Calls of programs: see MustLog.
+// Writes reports whether the command, with these arguments, may change data and so must enter the
+// log. For calls of programs see MustLog.
 func (s *Spec) Writes(args [][]byte) bool {
 	if s.Flags&Write == 0 {
 		return false
@@ -261,5 +256,5 @@ func (s *Spec) Writes(args [][]byte) bool {
 	return len(s.Keys) == 0
 }
 
-// Internal tells whether the command is for Lockstep itself alone.
+// Internal reports whether only Lockstep itself may send the command.
 func (s *Spec) Internal() bool { return s.Group == "internal" }

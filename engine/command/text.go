@@ -2,8 +2,8 @@ package command
 
 import "lockstep/engine"
 
-// ReadString is Read for a string. It answers WRONGTYPE itself and returns
-// false when the key holds something else. The entry is nil if there is none.
+// ReadString is Read for a string. If the key holds another kind of value it answers WRONGTYPE and
+// returns false. The entry is nil if there is none.
 func (c *Ctx) ReadString(key []byte) (*engine.Entry, bool) {
 	return c.stringOnly(c.Read(key))
 }
@@ -21,8 +21,7 @@ func (c *Ctx) stringOnly(e *engine.Entry) (*engine.Entry, bool) {
 	return e, true
 }
 
-// SetString stores a string under key, in place of whatever was there, with an
-// expiry (0: none).
+// SetString stores a string under key, in place of whatever is there, with an expiry (0 for none).
 func (c *Ctx) SetString(key, value []byte, expireAtMs int64) {
 	isNew := c.IsNew(c.DB, key)
 	c.touchStored(c.KS.SetString(c.Slot(key), c.DB, key, value, expireAtMs, c.TxnNo))
@@ -30,8 +29,7 @@ func (c *Ctx) SetString(key, value []byte, expireAtMs int64) {
 	c.notifyNew(isNew, c.DB, key)
 }
 
-// Replace stores a string under key, whose entry is e or nil, and keeps the
-// expiry.
+// Replace stores a string under key, whose entry is e or nil, and keeps the expiry.
 func (c *Ctx) Replace(key []byte, e *engine.Entry, value []byte) {
 	if e == nil {
 		c.SetString(key, value, 0)
@@ -41,9 +39,8 @@ func (c *Ctx) Replace(key []byte, e *engine.Entry, value []byte) {
 	c.ChangedKey(key)
 }
 
-// ChangeText changes the text of the string under key, whose entry is e or nil,
-// after it was made at least length bytes long with zero bytes. The string
-// grows in place from then on.
+// ChangeText changes the text of the string under key, whose entry is e or nil. It first makes the
+// text at least length bytes long with zero bytes. From then on the string grows in place.
 func (c *Ctx) ChangeText(key []byte, e *engine.Entry, length int, change func(text []byte)) {
 	if e != nil && e.Growable() {
 		e = c.Mutate(key, e)
@@ -59,7 +56,7 @@ func (c *Ctx) ChangeText(key []byte, e *engine.Entry, length int, change func(te
 	c.Put(c.DB, n)
 }
 
-// TextOf is a string's text, nil where there is none.
+// TextOf is a string's text, or nil if there is no string.
 func TextOf(e *engine.Entry) []byte {
 	if e == nil {
 		return nil

@@ -5,9 +5,9 @@ import (
 	"math/big"
 )
 
-// timeoutOf reads the timeout of a blocking command, in seconds, as milliseconds;
-// false: it is no number. Redis computes it in the 80 bits of a long double, and so
-// it is here.
+// timeoutOf reads the timeout of a blocking command, in seconds, and returns milliseconds. It
+// returns false if the text is not a number. It computes in the 80 bits of a long double, as Redis
+// does.
 func timeoutOf(text []byte) (ms *big.Float, ok bool) {
 	seconds, ok := ParseExtended(text)
 	if !ok {
@@ -16,8 +16,8 @@ func timeoutOf(text []byte) (ms *big.Float, ok bool) {
 	return new(big.Float).SetPrec(extendedPrec).Mul(seconds.F, big.NewFloat(1000)), true
 }
 
-// isNegative tells whether a timeout is below zero. Up to a millisecond below is
-// rounded up to none.
+// isNegative reports whether a timeout is below zero. A timeout of less than a millisecond below
+// zero is rounded up to zero.
 func isNegative(ms *big.Float) bool { return ms.Cmp(big.NewFloat(-1)) <= 0 }
 
 // TimeoutArg checks the timeout of a blocking command, in seconds. It answers the

@@ -1,32 +1,31 @@
 package command
 
-// Witness is told what a script does that is no part of the state, on the one
-// replica that runs it for a client: when other replicas run it, or this one again
-// after a restart, nobody is. It must not block; arguments must not be kept.
+// Witness is notified of effects of a script that are not part of the state, on the one replica
+// that runs the script for a client. Other replicas that run it, and this one after a restart,
+// notify nobody. A Witness must not block, and must not keep arguments.
 type Witness interface {
-	// Publish hands on a message, which may be kept; sharded: to a shard channel.
+	// Publish sends a message, which may be kept. sharded is set for a shard channel.
 	Publish(sharded bool, channel string, payload []byte)
-	// Log takes what redis.log says; level is 0 (debug) to 3 (warning).
+	// Log logs a message of redis.log. level is 0 (debug) to 3 (warning).
 	Log(level int, text string)
-	// Began is asked when a command of the script begins: what it returns is given
-	// to Ended.
+	// Began is called when a command of the script begins. Its result is passed to Ended.
 	Began() (mark int64)
-	// Ended says that a command has run for a caller, and in which database the script
-	// is now. failure is its error reply, nil if it has not failed.
+	// Ended reports that a command has run for a caller, and which database the script now uses.
+	// failure is the error reply, or nil if the command has not failed.
 	Ended(by Caller, mark int64, spec *Spec, args [][]byte, db int, failure []byte)
-	// Refused says that a command, nil if there is no such, did not run, and with which
-	// error reply. If that is for the user's sake, d says why.
+	// Refused reports that a command did not run, and its error reply. spec is nil if there is no
+	// such command. If the user may not run the command, d says why.
 	Refused(by Caller, user User, spec *Spec, args [][]byte, d Denial, failure []byte)
-	// Raised says that a program was answered with an error of its own: not with that of
-	// a command, which Ended or Refused had told.
+	// Raised reports that a program was answered with an error of its own. The error is not that of
+	// a command, which Ended or Refused has reported.
 	Raised(failure []byte)
 }
 
-// Caller is the client for which a script runs. It is no part of the state. The zero
-// value is one that nobody need be told of.
+// Caller is the client for which a script runs. It is not part of the state. The zero value is a
+// caller that nobody watches.
 type Caller struct {
 	// Node is the incarnation of the gateway, Client the number of its client.
 	Node, Client uint64
-	// Watched: somebody monitors on that gateway.
+	// Watched is set if a client monitors on that gateway.
 	Watched bool
 }

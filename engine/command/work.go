@@ -7,17 +7,18 @@ import (
 	"lockstep/engine/script"
 )
 
-// What a txn does is counted as work: one unit is about a nanosecond of one core of a server of
-// the 2020s (script.Millisecond). Work is counted, not measured: it depends on what was done alone,
-// so it is the same number on every replica and at every replay. Programs pay for each instruction
-// and whatever else they do; commands pay in advance for what goes over whole values (Ctx.steps), or
-// as they go along (Ctx.worked). What costs little more than its arguments pays for those.
+// The effort of a txn is counted as work: one unit is about a nanosecond of one core of a server of
+// the 2020s (script.Millisecond). Work is counted and not measured. It depends only on what was
+// done, so it is the same number on every replica and at every replay. Programs pay for each
+// instruction and everything else that they do. Commands pay in advance for walks over whole values
+// (Ctx.Steps), or during their work (Ctx.Worked). Commands that cost little more than their
+// arguments pay for the arguments.
 
 // WorkSecond is the work of a second of one core.
 const WorkSecond = 1000 * script.Millisecond
 
-// How much work is what long commands do again and again, and after how much of
-// it there is a rest: some tenths of a millisecond.
+// The work of operations that long commands repeat, and the amount of work after which they rest:
+// some tenths of a millisecond.
 const (
 	WorkItem       = 1  // to compare two elements, or to answer one
 	WorkMember     = 4  // to look for a member, or to store one
@@ -30,42 +31,44 @@ const (
 	WorkCommand = 150 // of a command that does next to nothing
 	workArg     = 30  // of an argument
 	WorkStep    = 250
-	WorkOne     = 50 // of one that Ctx.worked counts
-	// workArgBytes are bytes of arguments that cost one.
+	WorkOne     = 50 // of a unit that Ctx.Worked counts
+	// workArgBytes is how many bytes of arguments cost one unit.
 	workArgBytes    = 16
 	WorkPayloadByte = 2
 	WorkStreamEntry = 250  // an entry of a stream that is read from a payload
 	WorkFloat       = 1500 // of a sum with as many digits as Redis's
 )
 
-// Meter counts the work of a txn, against the limits of the settings.
+// Meter counts the work of a txn, and compares it with the limits of the settings.
 type Meter struct {
-	// Settings are the replicated limits a handler looks at.
+	// Settings are the replicated limits that a handler uses.
 	Settings *Settings
-	// Rest leaves the processor to others in the middle of long work; nil: nobody
-	// wants it. What they do meanwhile is on other slots, and changes nothing here.
+	// Rest yields the processor during long work. It may be nil. Other work that runs meanwhile is
+	// on other slots, and changes nothing here.
 	Rest func()
-	// Bound is what the work may not go beyond, whatever the settings say; 0: nothing.
+	// Bound is the most work, whatever the settings say. 0 means no bound.
 	Bound int64
-	// Short: the command that runs may not do what it wanted to, for want of work.
+	// Short is set if the current command was refused something because there was not enough work
+	// left.
 	Short bool
-	// TriesOver: the command had no work left for a pattern.
+	// TriesOver is set if the command had no work left for a pattern.
 	TriesOver bool
 
-	// work is that of the txn's commands and programs so far. announced is what the
-	// command that runs has announced, counted what it has counted on its way.
+	// work is the work of the txn's earlier commands and programs. announced is the work that the
+	// current command has announced, counted the work that it has counted since it began.
 	work, announced, counted int64
 	// sinceRest is the work since the last rest.
 	sinceRest int
 }
 
-// Work is the work that the txn has done so far, beside what its commands take for their arguments.
+// Work is the work that the txn has done so far, except for the arguments of its commands.
 func (m *Meter) Work() int64 {
 	m.settle()
 	return m.work
 }
 
-// settle ends the count of a command: what it announced may be what it has also counted one by one.
+// settle ends the count of a command. A command may have announced work and then counted the same
+// work step by step, so the greater of the two counts.
 func (m *Meter) settle() {
 	m.work += max(m.announced, m.counted)
 	m.announced, m.counted = 0, 0
@@ -80,7 +83,7 @@ func CommandWork(args [][]byte) int64 {
 	return int64(WorkCommand + len(args)*workArg + bytes/workArgBytes)
 }
 
-// workMax is how much work the txn may do before its commands are refused.
+// workMax is the most work of the txn. Beyond it commands are refused.
 func (m *Meter) workMax() int64 {
 	limit := int64(math.MaxInt64)
 	if ms := m.Settings.TxnWorkMaxMs; ms != 0 {
@@ -92,7 +95,8 @@ func (m *Meter) workMax() int64 {
 	return limit
 }
 
-// Announce counts work that the command is about to do, and tells whether the txn may do so much.
+// Announce counts work that the command is about to do, and reports whether the txn may do that
+// much.
 func (m *Meter) Announce(work int64) bool {
 	if left := m.WorkLeft(); work > left {
 		m.Short = true
@@ -108,21 +112,20 @@ func (m *Meter) Did(work int) { m.counted += int64(work) }
 // WorkLeft is how much work the txn may still do.
 func (m *Meter) WorkLeft() int64 { return m.workMax() - m.work - max(m.announced, m.counted) }
 
-// Exhausted tells that the txn has done all the work that it may do: commands of a transaction are
-// refused then.
+// Exhausted reports that the txn has no work left: the commands of a transaction are then refused.
 func (m *Meter) Exhausted() bool { return m.WorkLeft() < 0 }
 
-// Spent counts work that a program has done, which no command has announced.
+// Spent counts work that a program has done and no command has announced.
 func (m *Meter) Spent(work int64) { m.work += work }
 
-// Pause leaves the processor to others, if they want it.
+// Pause yields the processor, if Rest is set.
 func (m *Meter) Pause() {
 	if m.Rest != nil {
 		m.Rest()
 	}
 }
 
-// Worked counts work, and rests when there was much of it since the last time.
+// Worked counts work, and rests if much of it was done since the last rest.
 func (m *Meter) Worked(n int) {
 	m.Did(n * WorkOne)
 	if m.sinceRest += n; m.sinceRest >= workBeforeRest {
@@ -137,21 +140,20 @@ func (m *Meter) Item() { m.Worked(WorkItem) }
 // Member counts the work of looking for a member, or of storing one.
 func (m *Meter) Member() { m.Worked(WorkMember) }
 
-// TakeSteps is Steps without an answer. n is not negative.
+// TakeSteps is Steps without a reply. n is not negative.
 func (m *Meter) TakeSteps(n int64) bool { return m.Announce(min(n, math.MaxInt64/WorkStep) * WorkStep) }
 
 // StepsLeft is how many steps the txn may still take.
 func (m *Meter) StepsLeft() int64 { return max(m.WorkLeft(), 0) / WorkStep }
 
-// Matches tells whether a key or an element matches a pattern. That may be slow
-// for both of some length, and an answer be short that has tried a million of
-// them: so tries count. Once the txn has no steps left nothing matches, and the
-// command must ask OutOfTries before it ends.
+// Matches reports whether a key or an element matches a pattern. Matching may be slow if both are
+// long, and a command may try a million of them for a short reply. So tries count. If the txn has
+// no steps left nothing matches, and the command must call OutOfTries before it ends.
 func (m *Meter) Matches(pattern, text []byte, nocase bool) bool {
 	if m.TriesOver {
 		return false
 	}
-	// But for the empty one: Redis's matcher does not get as far as a star then.
+	// Except for the empty text: there Redis's matcher does not get as far as a star.
 	if len(text) == 0 {
 		return len(pattern) == 0
 	}
@@ -162,5 +164,5 @@ func (m *Meter) Matches(pattern, text []byte, nocase bool) bool {
 	return ok
 }
 
-// ProgramWorkMax is the most work that the programs of one txn do before they are ended.
+// ProgramWorkMax is the most work of the programs of one txn before they are ended.
 func (s *Settings) ProgramWorkMax() int64 { return s.ScriptWorkMaxMs * script.Millisecond }

@@ -20,7 +20,8 @@ func BlockKind(args [][]byte) engine.Kind {
 	return s.Waits.Kind
 }
 
-// BlockGroup is the group that a blocking command reads as one of; nil: it reads as none.
+// BlockGroup returns the consumer group that a blocking command reads as, or nil if the command
+// reads as no group.
 func BlockGroup(args [][]byte) (group []byte) {
 	if s, _ := Lookup(args); s != nil && s.Waits != nil && s.Waits.Group != nil {
 		return s.Waits.Group(args)
@@ -28,7 +29,7 @@ func BlockGroup(args [][]byte) (group []byte) {
 	return nil
 }
 
-// Awaited tells whether a blocking command may find something: what Offers says of
+// Awaited reports whether a blocking command may find something: whether Offers is above zero for
 // one of its keys.
 func Awaited(c *command.Ctx, s *command.Spec, args [][]byte) bool {
 	group := BlockGroup(args)
@@ -37,9 +38,10 @@ func Awaited(c *command.Ctx, s *command.Spec, args [][]byte) bool {
 	})
 }
 
-// Offers is how many elements a key's entry, nil if there is none, has for clients
-// that wait for a kind of value. Those that read as one of a group are to be told that
-// there is no such stream or group: then it is more than there can be clients.
+// Offers is the number of elements that an entry has for clients that wait for a value of that
+// kind. e is nil if the key does not exist. A client that reads as a member of a group must get an
+// error if the stream or the group does not exist: Offers is then greater than any number of
+// clients.
 func Offers(e *engine.Entry, kind engine.Kind, group []byte) int {
 	switch {
 	case kind == engine.KindStream:
@@ -52,8 +54,8 @@ func Offers(e *engine.Entry, kind engine.Kind, group []byte) int {
 	return e.Object().(*zset.Set).Len()
 }
 
-// undelivered is how many entries a stream has that are new to a group, or about so
-// many, but at least one if there are any.
+// undelivered is the number of entries of a stream that a group has not read yet. The number may be
+// an estimate, but it is at least 1 if there are any.
 func undelivered(e *engine.Entry, name []byte) int {
 	if e == nil || e.Kind() != engine.KindStream {
 		return math.MaxInt

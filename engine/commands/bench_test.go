@@ -18,7 +18,7 @@ func benchCommand(b *testing.B, logged bool, line string) {
 	benchObserved(b, nil, logged, line)
 }
 
-// benchObserved is benchCommand with somebody who may hear of events.
+// benchObserved is benchCommand with an observer of events.
 func benchObserved(b *testing.B, observer command.Observer, logged bool, line string) {
 	r := cmdtest.NewRunner(b)
 	args := make([][][]byte, benchKeys)

@@ -20,7 +20,8 @@ func TestWhatIsWrongDoesNotWait(t *testing.T) {
 		"blmpop 0.001 9223372036854775807 l left": never, "zmpop 1 z min": never, "get z": never,
 		// What Redis takes for a number, and how it rounds.
 		"blpop l 0x2": 2000, "blpop l 1e-10": 1, "blpop l 0.0001": 1, "blpop l 1.0005": 1001, "blpop l -0.0001": 0, "blpop l -0.002": never,
-		// Longer than anybody lives is for ever; beyond every clock is an error.
+		// A timeout longer than anybody lives means for ever; one that no clock can hold is an
+		// error.
 		"blpop l 4398046511": 4398046511000, "blpop l 4398046512": 0, "blpop l 9223000000000000": 0, "blpop l 9223372036854776": never,
 		"bzpopmin z inf": never, "blpop l -inf": never, "blpop l nan": never,
 		"xread block 10000000000000 streams s $": 0, "xread block 9223372036854775807 streams s $": never, "xread block -1 streams s $": never,

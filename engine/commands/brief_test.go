@@ -7,7 +7,7 @@ import (
 	"lockstep/tests/kit/cmdtest"
 )
 
-// What is brief looks at few elements, whatever the key holds.
+// A brief command looks at few elements, whatever its key holds.
 func TestWhatIsBrief(t *testing.T) {
 	for line, want := range map[string]bool{
 		"get k": true, "lindex l 5": true, "hgetall h": false, "keys *": false, "eval_ro x 0": false,

@@ -13,7 +13,7 @@ import (
 	"lockstep/tests/kit/cmdtest"
 )
 
-// versions are those of all keys, by database and name.
+// versions returns the versions of all keys, by database and name.
 func versions(r *cmdtest.Runner) map[[2]string]uint64 {
 	all := map[[2]string]uint64{}
 	for slot := range int32(r.KS.LockSlots()) {
@@ -27,13 +27,12 @@ func versions(r *cmdtest.Runner) map[[2]string]uint64 {
 	return all
 }
 
-// inOrder are the databases and names of keys, the same each time.
+// inOrder returns the databases and names of keys, sorted.
 func inOrder(versions map[[2]string]uint64) [][2]string {
 	return slices.SortedFunc(maps.Keys(versions), func(a, b [2]string) int { return slices.Compare(a[:], b[:]) })
 }
 
-// Every key whose version a command changes, or that it removes, is among its
-// changes, and no other key.
+// The changes of a command are exactly the keys that it removes and those whose version it changes.
 func TestChangesAreWhatVersionsSay(t *testing.T) {
 	n := 20_000
 	if testing.Short() {
@@ -51,7 +50,7 @@ func TestChangesAreWhatVersionsSay(t *testing.T) {
 		args := g.Command(templates)
 		switch {
 		case i%97 == 96:
-			// What has an expiry has expired.
+			// Keys that have an expiry have expired.
 			r.NowMs += 1000
 			args = [][]byte{[]byte("lockstep.expire")}
 			for _, k := range inOrder(before) {

@@ -8,8 +8,8 @@ import (
 	"lockstep/tests/kit/cmdtest"
 )
 
-// TestRepeatedOperandsChangeNothing compares what a few operands give with what
-// they give many times over.
+// TestRepeatedOperandsChangeNothing compares the results of a few operands with the results of the
+// same operands repeated many times.
 func TestRepeatedOperandsChangeNothing(t *testing.T) {
 	r := cmdtest.NewRunner(t)
 	r.Do("set a qwe")
@@ -21,7 +21,8 @@ func TestRepeatedOperandsChangeNothing(t *testing.T) {
 	for _, test := range []struct {
 		command []string
 		keys    []string
-		// one is how often they are repeated at first; XOR goes by whether that is even.
+		// one is how often the operands are repeated at first. The result of XOR depends on whether
+		// that is even.
 		one int
 	}{
 		{[]string{"bitop", "and", "d"}, []string{"a", "b"}, 1},
@@ -34,8 +35,8 @@ func TestRepeatedOperandsChangeNothing(t *testing.T) {
 		{[]string{"sunionstore", "d"}, []string{"s", "t"}, 1},
 		{[]string{"sdiffstore", "d"}, []string{"s", "t"}, 1},
 	} {
-		// sdiff of a set that stands among the others is empty: its keys are
-		// repeated behind the first.
+		// SDIFF is empty if its first set is also among the others, so only the keys behind the
+		// first are repeated.
 		head, tail := test.keys[:0], test.keys
 		if test.command[0] == "sdiffstore" {
 			head, tail = test.keys[:1], test.keys[1:]

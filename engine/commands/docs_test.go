@@ -11,13 +11,13 @@ import (
 	"lockstep/tests/kit/golden"
 )
 
-// docs/commands.md is made from the table: `make docs`.
+// docs/commands.md is generated from the table by `make docs`.
 func TestDocumentationIsTheTable(t *testing.T) {
 	golden.Check(t, "../../docs/commands.md", documentation())
 }
 
-// Every command of Redis is there, or it is said why not; what is said of a
-// command is said of one that exists.
+// The table accounts for every command of Redis: each exists, or there is a reason why not. A
+// reason is given only for a command that exists in Redis.
 func TestEveryCommandOfRedisIsAccountedFor(t *testing.T) {
 	known := map[string]bool{}
 	for _, c := range commands.RedisCommands() {

@@ -25,7 +25,7 @@ var classLetters = []struct {
 	{"z", command.EventSortedSet}, {"t", command.EventStream}, {"x", command.EventExpired}, {"e", command.EventEvicted}, {"m", command.EventMiss}, {"n", command.EventNew},
 }
 
-// listen asks for the events of the classes of some letters.
+// listenTo makes redis-server publish the events of some classes and subscribes to them.
 func listenTo(o *cmdtest.Oracle, letters string) *listener {
 	o.T.Helper()
 	for _, line := range []string{"config set notify-keyspace-events E" + letters, "debug set-active-expire 0"} {
@@ -36,7 +36,7 @@ func listenTo(o *cmdtest.Oracle, letters string) *listener {
 	return &listener{o, o.Listen("PSUBSCRIBE __keyevent@* marker")}
 }
 
-// take returns the events since the last time: those before a message sent now.
+// take returns the events since its last call: those that arrive before a marker that it sends.
 func (l *listener) take() []string {
 	l.o.Do("publish marker x")
 	var events []string
@@ -51,8 +51,8 @@ func (l *listener) take() []string {
 	}
 }
 
-// compareEvents runs random commands here and there and compares their events,
-// of the classes of some letters.
+// compareEvents runs random commands in Lockstep and in redis-server and compares the events of the
+// classes that letters names.
 func compareEvents(t *testing.T, letters string, seed int64, n int, templates []func(cmdtest.Generator) []string) {
 	o, r := cmdtest.StartOracle(t), cmdtest.NewRunner(t)
 	r.NowMs = cmdtest.WallMs()
@@ -91,7 +91,7 @@ func TestEventsAreRedisEvents(t *testing.T) {
 	for name, templates := range families {
 		t.Run(name, func(t *testing.T) { compareEvents(t, "Amn", 1, n, templates) })
 	}
-	// Each class alone, so that an event of another class is missed.
+	// Each class runs alone, so that the test sees an event of a wrong class.
 	for _, c := range classLetters {
 		if strings.Contains("lshzte", c.letter) {
 			continue // none of these families has such events
@@ -137,7 +137,7 @@ func TestEventsOfKeysThatExpire(t *testing.T) {
 			t.Errorf("%s\n got %s\nwant %s", line, got, want)
 		}
 	}
-	// Redis does not look whether the key it deletes has expired.
+	// Redis does not check whether the key that it deletes has expired.
 	run("flushall")
 	run("set k gone pxat 7")
 	got, want := run("bitop or k nokey")
@@ -146,8 +146,8 @@ func TestEventsOfKeysThatExpire(t *testing.T) {
 	}
 }
 
-// TestEventsNobodyWants: what is done for the sake of events alone is not done
-// when nobody wants them, and the keys are the same.
+// TestEventsNobodyWants: without a listener, a command does no work for the sake of events. The
+// keys end up the same.
 func TestEventsNobodyWants(t *testing.T) {
 	heard, quiet := cmdtest.NewRunner(t), cmdtest.NewRunner(t)
 	all := &cmdtest.Recorder{Classes: command.AnyEvent}
@@ -163,8 +163,8 @@ func TestEventsNobodyWants(t *testing.T) {
 	if len(all.Events) == 0 {
 		t.Error("nothing was heard")
 	}
-	// A key is looked up for the event that it is new, and its collection's
-	// events are kept behind that one: both cost, and nobody has asked.
+	// With a listener a key is looked up for the event "new", and its collection's events are held
+	// behind that one. Both cost time, which nobody should pay without a listener.
 	allocs := func(o command.Observer) float64 {
 		c := command.Ctx{KS: heard.KS, Listeners: command.Listeners{Observer: o}, Times: command.Times{NowMs: 8}}
 		return testing.AllocsPerRun(100, func() { c.HoldEvents(func() {}) })
@@ -183,8 +183,8 @@ func TestEventsNobodyWants(t *testing.T) {
 	}
 }
 
-// TestEventsOfReadingWhatHasExpired: a read changes nothing here, so the key's
-// end is told of when the leader has found it due, and not when it is read.
+// TestEventsOfReadingWhatHasExpired: a read changes nothing here. The event that a key has expired
+// comes when the leader has found the key due, and not when a client reads the key.
 func TestEventsOfReadingWhatHasExpired(t *testing.T) {
 	r := cmdtest.NewRunner(t)
 	rec := &cmdtest.Recorder{Classes: 1<<16 - 1}

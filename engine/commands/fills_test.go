@@ -9,7 +9,7 @@ import (
 	"lockstep/tests/kit/cmdtest"
 )
 
-// What a call may fill is told by its arguments, and no more is than it may.
+// The arguments of a call say which keys the call may fill, and with how many elements at most.
 func TestWhatCallsFill(t *testing.T) {
 	for line, want := range map[string]string{
 		"rpush q a b c": "q list 3", "lpushx q a": "q list 1", "linsert q before a b": "q list 1", "lmove a b left left": "b list 1", "blmove a b left left 0": "b list 1",

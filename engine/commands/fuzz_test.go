@@ -10,8 +10,8 @@ import (
 	"lockstep/tests/kit/cmdtest"
 )
 
-// FuzzHandlers runs any commands on any state: no handler panics, each answers
-// exactly one reply, and one that fails has changed nothing.
+// FuzzHandlers runs random commands on random state. No handler panics, each writes exactly one
+// reply, and a handler that fails has changed nothing.
 func FuzzHandlers(f *testing.F) {
 	for _, seed := range []string{
 		"set\x00k\x00v\x00px\x005\ngetex\x00k\x00persist",

@@ -15,7 +15,7 @@ import (
 	"lockstep/tests/kit/cmdtest"
 )
 
-// sizesOf tells what the runner's keyspace knows of values, or, blind, nothing but
+// sizesOf returns the sizes of the values in the runner's keyspace. If blind is set it returns only
 // their sum.
 func sizesOf(r *cmdtest.Runner, blind bool) *command.Sizes {
 	s := &command.Sizes{AllBytes: r.KS.MemoryBytes(), ValueBytesMax: r.Settings.ValueBytesMax}
@@ -30,13 +30,13 @@ func sizesOf(r *cmdtest.Runner, blind bool) *command.Sizes {
 	return s
 }
 
-// TestNothingGrowsBeyondItsBound runs commands that ask for more memory than they
-// bring, in a row on few keys, and compares what the keyspace grew by with what
-// was said before.
+// TestNothingGrowsBeyondItsBound runs commands that ask for more memory than they bring, one after
+// the other on few keys. It compares the growth of the keyspace with the bound that was computed
+// before.
 func TestNothingGrowsBeyondItsBound(t *testing.T) {
 	r, chance := cmdtest.NewRunner(t), rand.New(rand.NewPCG(3, 4))
-	// Beside the bound and the bytes of the command: a new key, its place in the
-	// tables, and a value that is kept in another form.
+	// These are allowed beyond the bound and the bytes of the command: a new key, its place in the
+	// tables, and a value that changes its form.
 	const slackBytes, slackPart = 4 << 10, 8
 	key := func() string { return fmt.Sprintf("{t}%d", chance.IntN(6)) }
 	far := func() int { return 1 << chance.IntN(23) }
@@ -74,7 +74,7 @@ func TestNothingGrowsBeyondItsBound(t *testing.T) {
 			t.Fatalf("%.60q: %s", args, reply)
 		}
 		if spec.Grows == nil && len(spec.Keys) < 2 {
-			continue // it brings what it needs
+			continue // its arguments hold all the bytes that it adds
 		}
 		if grown > seen+seen/slackPart+own {
 			t.Fatalf("%.60q grew by %d, %d was the bound", args, grown, seen)
@@ -85,8 +85,8 @@ func TestNothingGrowsBeyondItsBound(t *testing.T) {
 	}
 }
 
-// TestWhatIsThereDoesNotGrow: the bound of a command within a long text is none
-// where the length is known.
+// TestWhatIsThereDoesNotGrow: a command that stays within a long text has a bound of zero if the
+// length of the text is known.
 func TestWhatIsThereDoesNotGrow(t *testing.T) {
 	r := cmdtest.NewRunner(t)
 	r.Do("setrange k 1000000 x")

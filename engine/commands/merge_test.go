@@ -8,8 +8,8 @@ import (
 	"lockstep/engine/commands"
 )
 
-// TestCursorsOverShards takes each shard's cursors apart and together again, and
-// walks from shard to shard to the end.
+// TestCursorsOverShards splits cursors by shard and joins them again. It also walks from shard to
+// shard until the end.
 func TestCursorsOverShards(t *testing.T) {
 	for _, shards := range []int{1, 2, 7, 256} {
 		at, visited := uint64(0), 0
@@ -38,9 +38,8 @@ func TestCursorsOverShards(t *testing.T) {
 	}
 }
 
-// TestEveryWholeCommandIsMerged expects a command that works on a whole keyspace
-// and names no keys to say what becomes of the shards' replies: without that it
-// would see one shard alone.
+// TestEveryWholeCommandIsMerged: a command that works on a whole keyspace and names no keys must
+// say how the replies of the shards are merged. Otherwise it would see one shard only.
 func TestEveryWholeCommandIsMerged(t *testing.T) {
 	for _, s := range commands.All() {
 		whole := (s.Scope == command.ScopeGlobal || s.Scope == command.ScopeScan) && len(s.Keys) == 0

@@ -13,7 +13,7 @@ import (
 	"lockstep/tests/kit/cmdtest"
 )
 
-// namedKeys are keys, some of which are called like options.
+// namedKeys are keys. Some of them have the name of an option.
 var namedKeys = []string{"k0", "k1", "k2", "a", "STORE", "store", "STREAMS"}
 
 // namedValues are lines that fill the key K with a value of each kind.
@@ -22,19 +22,19 @@ var namedValues = []string{
 	"geoadd K 13 52 a 14 53 b", "xgroup create K a 0 mkstream", "pfadd K a b",
 }
 
-// namedWords are what takes the place of arguments that are no options.
+// namedWords are values for the arguments that are not options.
 var namedWords = []string{
 	"0", "1", "2", "3", "-1", "10", "1.5", "*", "-", "+", "$", ">", "0-0", "b", "m", "u8", "and", "left", "right", "min", "max", "before", "(1", "[a", "streams", "count",
 }
 
-// keyCase is a call, and the kind of value that each key holds, an index into
-// namedValues or beyond.
+// keyCase is a call, and for each key the kind of its value: an index into namedValues, or beyond
+// it if the key does not exist.
 type keyCase struct {
 	args  [][]byte
 	kinds []int
 }
 
-// runOn runs the call on a keyspace that holds those of the keys that there says.
+// runOn runs the call on a keyspace with only those keys for which there returns true.
 func (k *keyCase) runOn(t *testing.T, there func(key string) bool) (*cmdtest.Runner, []byte) {
 	r := cmdtest.NewRunner(t)
 	for i, key := range namedKeys {
@@ -48,9 +48,9 @@ func (k *keyCase) runOn(t *testing.T, there func(key string) bool) (*cmdtest.Run
 	return r, r.Exec(k.args...)
 }
 
-// check expects the call to answer the same whatever keys there are beside those
-// that the table finds among its arguments, which alone are locked, and to change
-// none but those that it holds exclusively.
+// check expects the call to use only the keys that the table finds among its arguments, since only
+// those are locked. Its reply must not depend on other keys, and it must change only keys that it
+// holds exclusively.
 func (k *keyCase) check(t *testing.T) {
 	t.Helper()
 	spec, _ := commands.Lookup(k.args)
@@ -82,8 +82,8 @@ func optionsOf(args []arg.Arg) (all []string) {
 	return all
 }
 
-// TestCommandsReachOnlyTheKeysTheyName calls every command with keys, its options
-// and other words in any order.
+// TestCommandsReachOnlyTheKeysTheyName calls every command that has keys with its options and other
+// words in random order.
 func TestCommandsReachOnlyTheKeysTheyName(t *testing.T) {
 	n := 60
 	if testing.Short() {
@@ -114,8 +114,8 @@ func TestCommandsReachOnlyTheKeysTheyName(t *testing.T) {
 	}
 }
 
-// TestWordsOfGeoRadiusAreNoStoreBeforeItsOptions: where there is no index Redis does
-// not look at the unit, which may be any word.
+// TestWordsOfGeoRadiusAreNoStoreBeforeItsOptions: if the index does not exist Redis does not look
+// at the unit, so the unit may be any word.
 func TestWordsOfGeoRadiusAreNoStoreBeforeItsOptions(t *testing.T) {
 	for _, line := range []string{
 		"georadiusbymember none m 1 store STORE k1", "georadiusbymember none m 1 storedist store k1", "georadiusbymember none store store km STORE k1",

@@ -2,8 +2,8 @@ package commands
 
 import "strings"
 
-// redisCommands are the commands of Redis 7.2, those of its replication and its
-// modules included, by group in the order of docs/commands.md.
+// redisCommands are the commands of Redis 7.2, with those of replication and of modules. They stand
+// by group, in the order of docs/commands.md.
 var redisCommands = []struct{ group, names string }{
 	{"string", `
 		append decr decrby get getdel getex getrange getset incr incrby incrbyfloat lcs mget mset msetnx psetex set setex setnx setrange

@@ -10,7 +10,7 @@ import (
 	"lockstep/tests/kit/cmdtest"
 )
 
-// restCommands are commands that take long over large values; MANY is most of their
+// restCommands are commands that take long over large values. MANY stands for most of their
 // elements.
 var restCommands = []string{
 	"LCS text text2 LEN", "BITCOUNT bytes", "BITPOS bytes 1", "BITOP NOT to bytes",
@@ -27,12 +27,11 @@ var restCommands = []string{
 	"XRANGE stream - +", "XREAD STREAMS stream 0", "XREADGROUP GROUP g ann STREAMS stream 0", "XREADGROUP GROUP new bob STREAMS stream >",
 	"XPENDING stream g - + MANY", "XPENDING stream g IDLE 1000000 - + 1", "XINFO STREAM stream FULL COUNT 0",
 	"XAUTOCLAIM stream g bob 0 0 COUNT MANY JUSTID", "XGROUP DELCONSUMER stream new bob",
-	// These take out of their keys, and stand behind what goes over them.
+	// These remove elements from their keys, so they come after the commands that read those keys.
 	"ZREMRANGEBYRANK zset2 0 MANY", "ZPOPMIN zset MANY", "SPOP set2 MANY", "SPOP set MANY", "LPOP list MANY", "XTRIM nodes MAXLEN 1",
 }
 
-// restOverMany are commands that take long over many arguments; each is given so many
-// times.
+// restOverMany are commands that take long over many arguments. Each gets the argument many times.
 var restOverMany = []struct{ command, argument string }{
 	{"SADD set", " m%d"}, {"SMISMEMBER set", " m%d"}, {"SREM set", " m%d"}, {"ZADD zset", " 7 m%d"}, {"ZMSCORE zset", " m%d"}, {"ZREM zset", " m%d"},
 	{"PFADD hll", " m%d"}, {"pfadd hll", " n%d"}, {"HSET hash", " f%d w"}, {"HMGET hash", " f%d"}, {"HDEL hash", " f%d"}, {"RPUSH list", " m%d"},
@@ -40,7 +39,7 @@ var restOverMany = []struct{ command, argument string }{
 	{"MSET", " {k}%d v"}, {"MGET", " {k}%d"}, {"EXISTS", " {k}%d"}, {"DEL", " {k}%d"},
 }
 
-// fillForRest makes the keys of restCommands, so many elements of each.
+// fillForRest makes the keys of restCommands with n elements each.
 func fillForRest(r *cmdtest.Runner, n int) {
 	add := func(command, key string, element func(i int) string) {
 		for at := 0; at < n; at += 1000 {
@@ -120,8 +119,8 @@ func TestLongCommandsRest(t *testing.T) {
 	}
 	small, large := rests(100, 100), rests(most, 4<<20)
 	for line := range large {
-		// One for some tenths of a millisecond of work: neither none nor one for each
-		// element.
+		// One rest for some tenths of a millisecond of work: not zero rests, and not one rest for
+		// each element.
 		if small[line] != 0 || large[line] < 3 || large[line] > most/20 {
 			t.Errorf("%s: %d rests over little, %d over much", line, small[line], large[line])
 		}

@@ -37,11 +37,11 @@ func stepsKeys(r *cmdtest.Runner, n int) {
 	r.Do(again("rpush {t}same", "ing", n))
 }
 
-// again is a command that names a key so many times.
+// again is a command that names the same key several times.
 func again(command, key string, times int) string { return command + strings.Repeat(" "+key, times) }
 
-// TestStepsOfATxnAreBounded: what goes over whole values, again and again, is
-// refused beyond txn-max-work-ms, and has changed nothing. Once each is served.
+// TestStepsOfATxnAreBounded: a command that goes over whole values again and again is refused
+// beyond txn-max-work-ms and has changed nothing. The same command over each value once succeeds.
 func TestStepsOfATxnAreBounded(t *testing.T) {
 	const n = 1000
 	for _, test := range []struct{ once, often string }{
@@ -71,7 +71,7 @@ func TestStepsOfATxnAreBounded(t *testing.T) {
 			}
 			r.Do("del d e f")
 			r.Do("set d old")
-			// As in a transaction: the budget is one.
+			// The budget is one, as in a transaction.
 			before := r.Do("lockstep.digest")
 			often, limit := test.often, r.StepsMax
 			if often == "" {
@@ -88,7 +88,7 @@ func TestStepsOfATxnAreBounded(t *testing.T) {
 	}
 }
 
-// Steps add up over a transaction, and a bound once met stays met.
+// Steps add up over a transaction. Once the bound is exceeded every further step is refused.
 func TestStepsAddUp(t *testing.T) {
 	r := cmdtest.NewRunner(t)
 	c := command.Ctx{Out: &r.Out, Meter: command.Meter{Settings: &r.Settings, Bound: 100 * command.WorkStep}}
@@ -99,8 +99,8 @@ func TestStepsAddUp(t *testing.T) {
 	}
 }
 
-// quick are commands on large values that run on the applying goroutine: each is
-// done in a moment, or it would hold up the log.
+// quick are commands that run on the applying goroutine although their values are large. Each must
+// take only a moment, or it would hold up the log.
 var quick = []string{
 	"lpop list", "rpop list", "lindex list 100000", "lset list 100000 x", "llen list", "lpush list x", "lmove list list left right", "rpoplpush list list",
 	"sadd set x", "srem set x", "sismember set e5", "smove set set2 e5", "spop set", "srandmember set", "scard set",
@@ -112,8 +112,8 @@ var quick = []string{
 	"del zset3", "unlink hash3", "del string", "set stream x", "set list x", "incr counter", "del geo zset2 set2",
 }
 
-// TestWhatIsNotHeavyIsQuick: the commands of quick are not given to workers, and
-// take a moment on values of many elements.
+// TestWhatIsNotHeavyIsQuick: the commands in quick do not run on workers, and take only a moment on
+// values of many elements.
 func TestWhatIsNotHeavyIsQuick(t *testing.T) {
 	const n, momentMax = 150_000, 10 * time.Millisecond
 	if testing.Short() {

@@ -12,7 +12,7 @@ import (
 	"lockstep/tests/kit/cmdtest"
 )
 
-// walkedKeys are what the commands below go over for little or no answer.
+// walkedKeys makes keys that the commands below walk over with little or no answer.
 func walkedKeys(r *cmdtest.Runner) {
 	const n = 2000
 	for i := range n {
@@ -40,7 +40,7 @@ func walkedKeys(r *cmdtest.Runner) {
 	r.Exec([]byte("function"), []byte("load"), []byte("#!lua name=lib\nfor i = 1, 100 do redis.register_function('f' .. i, function() return 1 end) end"))
 }
 
-// walks are commands that go over much and answer little.
+// walks are commands that walk over much and answer little.
 var walks = []string{
 	"xpending stream g idle 100000000 - + 10", "xpending stream g idle 100000000 - + 10 c", "xpending stream g",
 	"xautoclaim stream g c 100000000 0 count 1000000", "hgetall gone", "hkeys gone", "hvals gone", "hrandfield gone", "hrandfield gone 3",
@@ -52,14 +52,14 @@ var walks = []string{
 	"zscan zset 0 match *" + strings.Repeat("a", 900) + "b",
 }
 
-// TestWalksAreCounted: what goes over much and answers little is refused beyond
-// txn-max-work-ms, and has changed nothing.
+// TestWalksAreCounted: a command that walks over much and answers little is refused beyond
+// txn-max-work-ms and has changed nothing.
 func TestWalksAreCounted(t *testing.T) {
 	for i, line := range walks {
 		t.Run(fmt.Sprintf("%d %.30s", i, line), func(t *testing.T) {
 			r := cmdtest.NewRunner(t)
 			walkedKeys(r)
-			r.NowMs += 2000 // fields are gone, and nobody has taken them out
+			r.NowMs += 2000 // fields have expired but are not removed yet
 			r.StepsMax = 20
 			before := r.Do("lockstep.digest")
 			if got := r.Do(line); got != "-"+command.ErrWork {
@@ -77,8 +77,8 @@ func TestWalksAreCounted(t *testing.T) {
 	}
 }
 
-// TestLoadingLibrariesCounts: each may take as many instructions as FUNCTION LOAD
-// gives it, and a transaction may load tens of thousands.
+// TestLoadingLibrariesCounts: loading a library may take as many instructions as FUNCTION LOAD
+// allows, and a transaction may load tens of thousands of libraries.
 func TestLoadingLibrariesCounts(t *testing.T) {
 	r := cmdtest.NewRunner(t)
 	load := [][]byte{[]byte("function"), []byte("load"), []byte("replace"), []byte("#!lua name=lib\nredis.register_function('f', function() return 1 end)")}
@@ -112,8 +112,8 @@ func allocated(f func()) uint64 {
 	return after.TotalAlloc - before.TotalAlloc
 }
 
-// TestSortCopiesNoValues: a text that a hundred elements are sorted by is there
-// once. A million copies would end every replica.
+// TestSortCopiesNoValues: a text that a hundred elements are sorted by exists once in memory. A
+// million copies would crash every replica.
 func TestSortCopiesNoValues(t *testing.T) {
 	const longBytes = 1 << 20
 	r := cmdtest.NewRunner(t)
@@ -128,8 +128,8 @@ func TestSortCopiesNoValues(t *testing.T) {
 	}
 }
 
-// TestNothingIsGoneOverWithoutSteps: a transaction that has used up its steps is
-// refused the next walk before it, not behind it.
+// TestNothingIsGoneOverWithoutSteps: a transaction that has used up its steps is refused before its
+// next walk, not after it.
 func TestNothingIsGoneOverWithoutSteps(t *testing.T) {
 	r := cmdtest.NewRunner(t)
 	stepsKeys(r, 5000)
@@ -149,8 +149,8 @@ func TestNothingIsGoneOverWithoutSteps(t *testing.T) {
 	}
 }
 
-// TestRandomKeyPaysForWhatHasExpired: keys that are due and still there are
-// passed over.
+// TestRandomKeyPaysForWhatHasExpired: RANDOMKEY skips keys that are due but not removed yet, and
+// each of them counts.
 func TestRandomKeyPaysForWhatHasExpired(t *testing.T) {
 	r := cmdtest.NewRunner(t)
 	r.StepsMax = 100
@@ -166,7 +166,8 @@ func TestRandomKeyPaysForWhatHasExpired(t *testing.T) {
 	}
 }
 
-// TestSortTellsOfMissesOnce: to count what would be stored is no use of keys.
+// TestSortTellsOfMissesOnce: SORT counts in advance what it would store. That does not count as a
+// use of the keys.
 func TestSortTellsOfMissesOnce(t *testing.T) {
 	r := cmdtest.NewRunner(t)
 	r.Do("rpush {t}list a b c")
@@ -177,8 +178,8 @@ func TestSortTellsOfMissesOnce(t *testing.T) {
 	}
 }
 
-// TestLongTimeoutsAreQuicklyRefused: the timeout of a command that waits is looked
-// at before the command runs, also where a script makes it.
+// TestLongTimeoutsAreQuicklyRefused: the timeout of a blocking command is checked before the
+// command runs, also if a script calls it.
 func TestLongTimeoutsAreQuicklyRefused(t *testing.T) {
 	digits := []byte(strings.Repeat("1", 4<<20))
 	for _, line := range []string{"blpop k", "blmpop", "bzmpop"} {
@@ -197,7 +198,7 @@ func TestLongTimeoutsAreQuicklyRefused(t *testing.T) {
 			t.Errorf("%s is looked at for %v", line, took)
 		}
 	}
-	// The handler refuses what is long, even if it is a number.
+	// The handler refuses a long argument, even if it is a number.
 	spec, args := commands.Get("blpop"), cmdtest.Words("blpop k "+strings.Repeat("0", 6000)+"2.5")
 	if _, blocks := command.BlockMs(spec, args); blocks {
 		t.Error("a number of 6000 digits waits")
@@ -218,8 +219,7 @@ func TestScriptsCannotBuyHoursWithTimeouts(t *testing.T) {
 	}
 }
 
-// TestScriptsOfATxnShareItsSteps: what one of them has taken the next one does not
-// have.
+// TestScriptsOfATxnShareItsSteps: the steps that one script has taken are gone for the next one.
 func TestScriptsOfATxnShareItsSteps(t *testing.T) {
 	r := cmdtest.NewRunner(t)
 	text := strings.Repeat("x", 640)
@@ -240,8 +240,8 @@ func TestScriptsOfATxnShareItsSteps(t *testing.T) {
 	}
 }
 
-// TestScriptsPayForAWalkOnce: what KEYS goes over is not paid for again with each
-// command behind it.
+// TestScriptsPayForAWalkOnce: a script pays for the walk of KEYS once, and not again with each
+// command after it.
 func TestScriptsPayForAWalkOnce(t *testing.T) {
 	const source = "for _, k in ipairs(redis.call('keys', '*')) do redis.call('del', k) end return redis.call('dbsize')"
 	r := cmdtest.NewRunner(t)

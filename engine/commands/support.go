@@ -2,16 +2,16 @@ package commands
 
 import "strings"
 
-// Support is how much of a command of Redis's is there.
+// Support is how much of one of Redis's commands Lockstep supports.
 type Support uint8
 
 const (
-	// Full: it answers as Redis does, but for what docs/compatibility.md says of
-	// whole kinds of commands.
+	// Full: the command answers as Redis does. The exceptions are those that docs/compatibility.md
+	// lists for whole kinds of commands.
 	Full Support = iota
-	// Partial: it is there, and part of what it does in Redis is not.
+	// Partial: part of what the command does in Redis is missing.
 	Partial
-	// None: it is an unknown command, or always refused.
+	// None: the command is unknown or always refused.
 	None
 )
 
@@ -56,7 +56,7 @@ const (
 	noSlotChanges = "the hash slots of a shard are settled when the cluster is made"
 )
 
-// missing says why a command of Redis 7.2 is not there. The reason of a container
+// missing says why a command of Redis 7.2 does not exist here. The reason given for a container
 // holds for its subcommands.
 var missing = map[string]string{
 	"replicaof": noReplicaOf, "slaveof": noReplicaOf,
@@ -76,10 +76,11 @@ var refused = map[string]string{
 	"cluster|reset": "LOCKSTEP LEAVE lets a node leave, and an empty folder makes it new",
 }
 
-// Refused says why a command that is there is always refused; "": it is not.
+// Refused says why an existing command is always refused. It returns "" if the command is not
+// refused.
 func Refused(name string) string { return refused[name] }
 
-// SupportOf tells how much of a command is there, and why not all.
+// SupportOf returns how much of a command is supported, and the reason if that is not all.
 func SupportOf(name string) (Support, string) {
 	if Get(name) != nil {
 		if why := partly[name]; why != "" {

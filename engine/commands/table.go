@@ -1,15 +1,15 @@
 // Package commands is the table of all commands.
 //
-// The rows of a command stand in the room of its kind, a package below this one: stringcmd, listcmd
+// The rows of a command are in the room of its kind, a package below this one: stringcmd, listcmd
 // and so on. The list of families in this file is explicit, so that reading it is enough to know
 // them all; no room registers itself. Dispatch, routing, locking, scripts, ACL, COMMAND and
 // docs/commands.md read the table through this package.
 //
-// What a row is, and the context that handlers run in, is package command. Rooms import that
+// Package command defines rows, and the context that handlers run in. Rooms import that
 // package and not one another, but for those that tests/lint names. A room that needs the table at
 // run time gets it with the context (Ctx.Commands).
 //
-// Beside the table the package says which commands of Redis are there (support.go), and what a
+// The package also lists which commands of Redis are supported (support.go), and the data that a
 // blocking command waits for (awaited.go).
 package commands
 
@@ -43,9 +43,9 @@ func Rows() int { return table.Rows() }
 // name.
 func Get(name string) *command.Spec { return table.Get(name) }
 
-// Lookup finds the command of a request; for a container the subcommand. It
-// returns nil when there is none; if the container alone is known, and its
-// subcommand is not, container is set.
+// Lookup finds the command of a request, or the subcommand if the command is a container. spec is
+// nil if there is no such command. If only the container exists and the subcommand does not, Lookup
+// returns the container.
 func Lookup(args [][]byte) (spec, container *command.Spec) { return table.Lookup(args) }
 
 // Table returns the table that the functions of this package read.

@@ -37,7 +37,7 @@ var differences = map[string]string{
 // anyNode is why whole-keyspace commands lack tips: see keycmd.KeyspaceRows.
 const anyNode = "any node answers for all shards"
 
-// oracleVersion is that of the redis-server that tests ask.
+// oracleVersion is the version of the redis-server that the tests compare with.
 const oracleVersion = "7.0"
 
 // engineFamilies are the families whose commands run in the engine.
@@ -128,8 +128,8 @@ func pairs(v any) map[string]any {
 	return m
 }
 
-// TestRowsAreComplete expects every row to have what the documentation needs,
-// and a handler where it runs in the engine.
+// TestRowsAreComplete: every row has what the documentation needs, and a row that runs in the
+// engine has a handler.
 func TestRowsAreComplete(t *testing.T) {
 	for _, s := range commands.All() {
 		for _, s := range append([]*command.Spec{s}, s.Sub...) {
@@ -150,8 +150,8 @@ func TestRowsAreComplete(t *testing.T) {
 	}
 }
 
-// TestKeysAreFound expects the keys, and how they are locked, of commands whose
-// keys stand in every way there is.
+// TestKeysAreFound checks the keys, and the mode in which each is locked, for every way in which a
+// command can name its keys.
 func TestKeysAreFound(t *testing.T) {
 	for line, want := range map[string]string{
 		"GET a":                   "1 shared",

@@ -1,6 +1,6 @@
-// Package decimal reads integers as Redis does (string2ll): each has one spelling,
-// the one in which it is written, and nothing else is a number. So a text may be kept
-// as a number and come back as it was.
+// Package decimal reads integers as Redis does (string2ll). Each integer has only one spelling, the
+// one in which it is written, and nothing else is a number. So a text may be stored as a number and
+// restored unchanged.
 package decimal
 
 import "math"

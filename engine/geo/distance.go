@@ -5,7 +5,7 @@ import "math"
 // earthRadius is the radius of the sphere in metres.
 const earthRadius = 6372797.560856
 
-// perDegree is computed with the rounding of C, which constants would not have.
+// perDegree is computed with C's rounding, which a constant would not have.
 var perDegree = func() float64 {
 	pi := float64(math.Pi)
 	return pi / 180
@@ -14,7 +14,7 @@ var perDegree = func() float64 {
 func radians(degrees float64) float64 { return float64(degrees * perDegree) }
 func degrees(radians float64) float64 { return radians / perDegree }
 
-// Distance is the way between two places along the sphere, in metres.
+// Distance is the length of the way between two places along the sphere, in metres.
 func Distance(a, b Point) float64 {
 	v := sin((radians(b.Longitude) - radians(a.Longitude)) / 2)
 	if v == 0 {

@@ -44,8 +44,8 @@ func TestSineAndCosineAreRoundedRight(t *testing.T) {
 	}
 }
 
-// TestArcsineIsRoundedRight expects the sine to pass the number between the
-// neighbours of its arcsine's middle.
+// TestArcsineIsRoundedRight expects the number to lie between the sines of the midpoints from its
+// arcsine to the two neighbours.
 func TestArcsineIsRoundedRight(t *testing.T) {
 	rng := rand.New(rand.NewSource(2))
 	inputs := []float64{1e-300, 1e-8, 0.25, 0.5, math.Nextafter(0.5, 1), 0.75, 1 - 1e-10, math.Nextafter(1, 0), 1e-5}
@@ -68,8 +68,7 @@ func TestArcsineIsRoundedRight(t *testing.T) {
 	}
 }
 
-// TestCellsHoldTheirPlaces decodes what was encoded, and finds it in the cells
-// around.
+// TestCellsHoldTheirPlaces decodes encoded places, and finds them in the cells around.
 func TestCellsHoldTheirPlaces(t *testing.T) {
 	rng := rand.New(rand.NewSource(3))
 	for range 5000 {
@@ -96,7 +95,7 @@ func TestCellsHoldTheirPlaces(t *testing.T) {
 	}
 }
 
-// TestSearchFindsAllThatIsNear looks at random places one by one.
+// TestSearchFindsAllThatIsNear checks random places one by one.
 func TestSearchFindsAllThatIsNear(t *testing.T) {
 	rng := rand.New(rand.NewSource(4))
 	for range 300 {

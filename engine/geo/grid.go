@@ -2,7 +2,7 @@ package geo
 
 import "math"
 
-// The places there are. Steps of the finest cells.
+// The bounds of valid places, and the steps of the finest cells.
 const (
 	LongitudeMax = 180.0
 	LatitudeMax  = 85.05112878
@@ -23,7 +23,7 @@ type Cell struct {
 	Steps uint
 }
 
-// Of returns the cell in which a valid place lies.
+// Of returns the cell that contains a valid place.
 func Of(p Point, steps uint) Cell { return encode(p, LatitudeMax, steps) }
 
 // encode is Of for a grid with other latitudes.
@@ -34,7 +34,7 @@ func encode(p Point, latitudeMax float64, steps uint) Cell {
 	return Cell{spread(uint32(x))<<1 | spread(uint32(y)), steps}
 }
 
-// spread puts a zero bit before each bit.
+// spread inserts a zero bit before each bit.
 func spread(n uint32) uint64 {
 	x := uint64(n)
 	x = (x | x<<16) & 0x0000ffff0000ffff
@@ -44,7 +44,7 @@ func spread(n uint32) uint64 {
 	return (x | x<<1) & 0x5555555555555555
 }
 
-// gather takes every other bit, the lowest first.
+// gather takes every other bit, beginning with the lowest.
 func gather(x uint64) uint32 {
 	x &= 0x5555555555555555
 	x = (x | x>>1) & 0x3333333333333333
@@ -57,10 +57,10 @@ func gather(x uint64) uint32 {
 // Score is the number of a finest cell as a score.
 func (c Cell) Score() float64 { return float64(c.align()) }
 
-// align is the number of the first finest cell within.
+// align is the number of the first finest cell in this cell.
 func (c Cell) align() uint64 { return c.Bits << (2*StepsMax - 2*c.Steps) }
 
-// Scores returns the scores of the finest cells within: from min to below max.
+// Scores returns the scores of the finest cells in this cell: from min to below max.
 func (c Cell) Scores() (min, max float64) {
 	return float64(c.align()), float64(Cell{c.Bits + 1, c.Steps}.align())
 }
@@ -71,13 +71,13 @@ type box struct{ west, south, east, north float64 }
 func (c Cell) box() box {
 	x, y := gather(c.Bits>>1), gather(c.Bits)
 	scale := float64(uint64(1) << c.Steps)
-	// Numbers that are no cell's may be so large that adding one wraps.
+	// A number that is not a cell's may be so large that adding one wraps around.
 	at := func(n uint32, max float64) float64 { return -max + float64(float64(n)/scale*(max - -max)) }
 	return box{at(x, LongitudeMax), at(y, LatitudeMax), at(x+1, LongitudeMax), at(y+1, LatitudeMax)}
 }
 
-// At returns the middle of the cell that a score stands for. Scores that are no
-// cell's give some place, the same as in Redis.
+// At returns the centre of the cell with a score. A score that is not a cell's gives some place,
+// the same as in Redis.
 func At(score float64) Point {
 	b := Cell{toUint64(score), StepsMax}.box()
 	clamp := func(f, max float64) float64 {
@@ -92,8 +92,7 @@ func At(score float64) Point {
 	return Point{clamp((b.west+b.east)/2, LongitudeMax), clamp((b.south+b.north)/2, LatitudeMax)}
 }
 
-// toUint64 converts as C compilers do on amd64, where the language leaves it
-// open.
+// toUint64 converts as C compilers do on amd64 in the cases that the language leaves undefined.
 func toUint64(f float64) uint64 {
 	const half = 1 << 63
 	switch {
@@ -111,11 +110,11 @@ func toInt64(f float64) uint64 {
 	return 1 << 63
 }
 
-// alphabet are the digits of geohash texts.
+// alphabet is the digits of geohash texts.
 const alphabet = "0123456789bcdefghjkmnpqrstuvwxyz"
 
-// Hash is the geohash text of a place, whose grid has latitudes up to 90
-// degrees. It has eleven digits, the last of which is always 0.
+// Hash is the geohash text of a place, on a grid with latitudes up to 90 degrees. It has eleven
+// digits, of which the last is always 0.
 func Hash(p Point) string {
 	bits := encode(p, 90, StepsMax).Bits
 	text := make([]byte, 11)
@@ -131,9 +130,9 @@ const (
 	latitudeBits  = 0x5555555555555555
 )
 
-// moved is the cell so many cells to the east and to the north, -1 to 1. East
-// of the last is the first one. The cell of a place on the eastern or northern
-// edge is one beyond the last, and stays so unless it is moved that way.
+// moved is the neighbour in the direction east and north, each from -1 to 1. East of the last cell
+// is the first one. The cell of a place on the eastern or northern edge is one beyond the last. It
+// stays so unless it is moved in that direction.
 func (c Cell) moved(east, north int) Cell {
 	unused := 64 - 2*c.Steps
 	x := step(c.Bits&longitudeBits, east, longitudeBits>>unused, latitudeBits>>unused)
@@ -141,8 +140,8 @@ func (c Cell) moved(east, north int) Cell {
 	return Cell{x | y, c.Steps}
 }
 
-// step adds to a number that has only every other bit, own; the others are
-// filled so that carries pass over them.
+// step adds to a number that has only every other bit, own. The other bits are filled so that
+// carries pass over them.
 func step(bits uint64, by int, own, others uint64) uint64 {
 	switch {
 	case by > 0:
@@ -153,8 +152,8 @@ func step(bits uint64, by int, own, others uint64) uint64 {
 	return bits
 }
 
-// stepsFor is how fine cells may be so that nine of them hold all that is
-// within a radius in metres.
+// stepsFor is how fine cells may be if nine of them must contain everything within a radius in
+// metres.
 func stepsFor(radius, latitude float64) uint {
 	const equatorHalf = 20037726.37
 	if radius == 0 {

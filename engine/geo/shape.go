@@ -2,12 +2,12 @@ package geo
 
 import "math"
 
-// Shape is what is searched: a circle or a box around a place. Lengths are in a
-// unit of Unit metres.
+// Shape is the area of a search: a circle or a box around a place. Lengths are in a unit of Unit
+// metres.
 type Shape struct {
 	Center Point
 	Unit   float64
-	// Box says that Width and Height count, not Radius.
+	// Box is set if Width and Height count, and not Radius.
 	Box                   bool
 	Radius, Width, Height float64
 }
@@ -28,7 +28,7 @@ func (s *Shape) Contains(p Point) (distance float64, ok bool) {
 	return Distance(s.Center, p), true
 }
 
-// bounds is the box around the shape. It may reach beyond the grid.
+// bounds is the box around the shape. It may extend beyond the grid.
 func (s *Shape) bounds() box {
 	height, width := s.Radius, s.Radius
 	if s.Box {
@@ -38,7 +38,7 @@ func (s *Shape) bounds() box {
 	width *= s.Unit
 	at := s.Center
 	dy := degrees(height / earthRadius)
-	// The widest latitude of the shape is the one nearer to the pole.
+	// The shape is widest at its latitude that is nearer to the pole.
 	widest := at.Latitude + dy
 	if at.Latitude < 0 {
 		widest = at.Latitude - dy
@@ -47,8 +47,8 @@ func (s *Shape) bounds() box {
 	return box{at.Longitude - dx, at.Latitude - dy, at.Longitude + dx, at.Latitude + dy}
 }
 
-// Cells returns cells that hold the shape: the one of the center, and those of
-// its eight neighbours that are needed.
+// Cells returns cells that contain the shape: that of the center, and those of its eight neighbours
+// that are needed.
 func (s *Shape) Cells() []Cell {
 	radius := s.Radius
 	if s.Box {
@@ -75,10 +75,9 @@ func (s *Shape) Cells() []Cell {
 		[3]bool{!(own.south < b.south), true, !(own.north > b.north)})
 }
 
-// neighbours are a cell and those around it, in Redis's order, if they are
-// wanted in that direction: columns from west to east, rows from south to
-// north. In a coarse grid neighbours may be the same cell; one that was just
-// there is left out.
+// neighbours are a cell and the cells around it, in Redis's order. columns and rows select the
+// directions, from west to east and from south to north. In a coarse grid two neighbours may be the
+// same cell. A cell that equals the one before it is left out.
 func neighbours(center Cell, columns, rows [3]bool) []Cell {
 	cells := []Cell{center}
 	for _, d := range [8][2]int{{0, 1}, {0, -1}, {1, 0}, {-1, 0}, {1, 1}, {-1, 1}, {1, -1}, {-1, -1}} {

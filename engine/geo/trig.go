@@ -32,14 +32,14 @@ func (p pair) times(q pair) pair {
 
 func (p pair) negated() pair { return pair{-p.hi, -p.lo} }
 
-// one over a whole number.
+// over is one divided by an integer.
 func over(n float64) pair {
 	q := 1 / n
 	return pair{q, math.FMA(-q, n, 1) / n}
 }
 
-// The first coefficients of the Taylor series with twice the precision. What
-// follows them is so small that one precision is enough.
+// The first coefficients of the Taylor series, with twice the precision. The later ones are so
+// small that single precision is enough.
 var (
 	sinPairs = [3]pair{over(-6), over(120), over(-5040)}
 	sinRest  = [7]float64{1 / 362880.0, -1 / 39916800.0, 1 / 6227020800.0, -1 / 1307674368000.0, 1 / 355687428096000.0,
@@ -66,7 +66,7 @@ func series(first []pair, rest []float64, x pair) pair {
 	return value
 }
 
-// sinNear and cosNear are for numbers of at most a quarter of pi.
+// sinNear and cosNear are for numbers up to a quarter of pi.
 func sinNear(r pair) pair {
 	square := r.times(r)
 	return r.plus(r.times(square).times(series(sinPairs[:], sinRest[:], square)))
@@ -84,8 +84,7 @@ const (
 	halfPi3 = -1.4973849048591833e-33
 )
 
-// quarter reduces x, which is of a few turns, to the turn's quarter it lies in
-// and what is left.
+// quarter reduces x, which is at most a few turns, to its quadrant and the rest.
 func quarter(x float64) (quadrant int, rest pair) {
 	k := math.RoundToEven(x / float64(halfPi1))
 	a, b := product(-k, float64(halfPi1)), product(-k, float64(halfPi2))
@@ -103,7 +102,7 @@ func cos(x float64) float64 {
 	return turned(quadrant+1, rest)
 }
 
-// turned is the sine of a number of quarters and a rest.
+// turned is the sine of a number of quadrants and a rest.
 func turned(quadrants int, rest pair) float64 {
 	var value pair
 	if quadrants&1 == 0 {
@@ -117,7 +116,7 @@ func turned(quadrants int, rest pair) float64 {
 	return value.round()
 }
 
-// asin is for 0 to 1; NaN beyond.
+// asin is for 0 to 1. Beyond that it returns NaN.
 func asin(x float64) float64 {
 	switch {
 	case !(x >= 0 && x <= 1):
@@ -135,7 +134,7 @@ func asin(x float64) float64 {
 	return pair{halfPi1, halfPi2}.plus(pair{-2 * near.hi, -2 * near.lo}).round()
 }
 
-// asinNear is for 0 to 0.5: a first guess, which Newton's method makes exact.
+// asinNear is for 0 to 0.5. It improves a first guess by Newton's method.
 func asinNear(x pair) pair {
 	square := x.hi * x.hi
 	guess := x.hi + float64(x.hi*square*horner([]float64{1 / 6.0, 3 / 40.0, 15 / 336.0}, square))
@@ -148,7 +147,7 @@ func asinNear(x pair) pair {
 	return sum(guess, missing.round()/c)
 }
 
-// roughly is sine and cosine in one precision, of at most half of a quarter.
+// roughly returns sine and cosine in single precision, for at most half of a quadrant.
 func roughly(x float64) (s, c float64) {
 	square := x * x
 	s = x + float64(x*square*horner([]float64{-1 / 6.0, 1 / 120.0, -1 / 5040.0, sinRest[0], sinRest[1], sinRest[2]}, square))

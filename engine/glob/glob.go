@@ -1,15 +1,15 @@
-// Package glob matches keys and names against Redis's patterns: * ? [a-z] [^x]
-// and \ (redis.io, KEYS).
+// Package glob matches keys and names against Redis's patterns: * ? [a-z] [^x] and \ (redis.io,
+// KEYS).
 //
-// A star is met by going back to the last one and letting it take a byte more,
-// never by recursion, so the time is at most the product of the two lengths;
-// Redis's own recursive matcher could be kept busy for hours by a pattern of
-// stars (CVE-2022-36021). Where both are long that is hours, too: see triesMax.
+// A star is handled without recursion: the matcher goes back to the last star and lets it take one
+// more byte. So the time is at most the product of the two lengths. A pattern of stars could keep
+// Redis's own recursive matcher busy for hours (CVE-2022-36021). If both lengths are great the
+// product is hours, too: see triesMax.
 package glob
 
-// triesMax is how many bytes of the pattern a match may look at, beyond what
-// matching takes at least: some tenths of a second. Only a pattern and a text of thousands of
-// bytes each, made for it, need as many; they count as not matching.
+// triesMax is how many bytes of the pattern a match may look at, beyond those that matching takes
+// at least: some tenths of a second. Only a pattern and a text of thousands of bytes each, made for
+// the purpose, need more; they count as not matching.
 const (
 	triesMax     = 1 << 25
 	triesSoonMax = 1 << 16
@@ -22,14 +22,14 @@ func Match(pattern, s []byte, nocase bool) bool {
 	return ok
 }
 
-// MatchTries is Match, and tells how many bytes of the pattern it has looked at
-// beyond what matching takes at least.
+// MatchTries is Match, and returns how many bytes of the pattern it has looked at, beyond those
+// that matching takes at least.
 func MatchTries(pattern, s []byte, nocase bool) (ok bool, tries int) {
 	return match(pattern, s, nocase, triesMax)
 }
 
-// MatchSoon is Match for one of many patterns, or one of many texts: it gives up
-// after some tens of microseconds. Names of some hundreds of bytes never need as many tries.
+// MatchSoon is Match for one of many patterns, or one of many texts: it gives up after some tens of
+// microseconds. Names of some hundreds of bytes never need as many tries.
 func MatchSoon(pattern, s []byte) bool {
 	ok, _ := match(pattern, s, false, triesSoonMax)
 	return ok
@@ -66,8 +66,8 @@ func match(pattern, s []byte, nocase bool, triesMax int) (ok bool, tries int) {
 	return p == len(pattern), max(tries, 0)
 }
 
-// one matches the element of the pattern at p, which is no star, with c, and
-// returns where the next element begins.
+// one matches the element of the pattern at p, which is not a star, with c. It returns where the
+// next element begins.
 func one(pattern []byte, p int, c byte, nocase bool) (next int, ok bool) {
 	switch pattern[p] {
 	case '?':
@@ -82,8 +82,8 @@ func one(pattern []byte, p int, c byte, nocase bool) (next int, ok bool) {
 	return p + 1, fold(pattern[p], nocase) == fold(c, nocase)
 }
 
-// class matches c with the class whose content begins at p. A class that is not
-// closed ends with the pattern.
+// class matches c with the class whose content begins at p. A class without a closing bracket ends
+// with the pattern.
 func class(pattern []byte, p int, c byte, nocase bool) (next int, ok bool) {
 	not := p < len(pattern) && pattern[p] == '^'
 	if not {

@@ -44,14 +44,14 @@ func TestLongPatternsEnd(t *testing.T) {
 			t.Errorf("%s: it matches", name)
 		}
 	}
-	// Long alone is fine.
+	// A long pattern or text alone is not a problem.
 	if !Match(append([]byte("*"), text...), text, false) || !Match([]byte("*a*a*a?"), text, false) {
 		t.Error("a long text does not match")
 	}
 }
 
-// TestTriesAreTold: what matches at once costs nothing, and what goes back and back
-// costs what it has looked at.
+// TestTriesAreTold: a match at once costs nothing, and a match that goes back again and again costs
+// the bytes that it has looked at.
 func TestTriesAreTold(t *testing.T) {
 	long := strings.Repeat("a", 1000)
 	for _, test := range []struct {

@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// NewSmall returns a small hash of fields, which are different, in their order, with
-// room for expiries if it is timed; then they are put in the order of those.
+// NewSmall returns a small hash of fields, which must be different, in their order. If timed is set
+// it has room for expiries, and the fields are sorted by their expiries.
 func NewSmall(fields []Field, timed bool) *Hash {
 	if timed {
 		slices.SortStableFunc(fields, func(a, b Field) int { return cmp.Compare(uint64(a.ExpireAtMs)-1, uint64(b.ExpireAtMs)-1) })
@@ -23,14 +23,14 @@ func NewSmall(fields []Field, timed bool) *Hash {
 	return h
 }
 
-// Fit makes a hash large that has too many fields to be small.
+// Fit makes a hash large if it has too many fields to be small.
 func (h *Hash) Fit(limits Limits) {
 	if h.large == nil && int64(h.Len()) > limits.EntriesMax {
 		h.enlarge()
 	}
 }
 
-// FitTexts makes a hash large that has too long a text to be small.
+// FitTexts makes a hash large if it has a text that is too long for a small one.
 func (h *Hash) FitTexts(limits Limits) {
 	if h.large != nil {
 		return

@@ -6,8 +6,8 @@ import (
 	"lockstep/engine/pack"
 )
 
-// Reserve makes a hash large that could not stay small with these fields and
-// values, alternating, added to it.
+// Reserve makes a hash large if it could not stay small with these fields and values, alternating,
+// added to it.
 func (h *Hash) Reserve(texts [][]byte, limits Limits) {
 	if h.large != nil {
 		return
@@ -26,8 +26,8 @@ func (h *Hash) Reserve(texts [][]byte, limits Limits) {
 	}
 }
 
-// Set gives a field a value and an expiry, and tells whether it is new. Both
-// texts are copied; they must not point into the hash.
+// Set gives a field a value and an expiry, and reports whether the field is new. Both texts are
+// copied; they must not point into the hash.
 func (h *Hash) Set(f Field, limits Limits) (created bool) {
 	if h.large == nil && int64(max(len(f.Name), len(f.Value))) > limits.ValueBytesMax {
 		h.enlarge()
@@ -60,8 +60,7 @@ func (h *Hash) setSmall(f Field) (created bool) {
 	return false
 }
 
-// insertSmall adds a field in its place: behind those that expire earlier or at
-// the same time.
+// insertSmall adds a field in its place: behind the fields that expire earlier or at the same time.
 func (h *Hash) insertSmall(f Field) {
 	i := h.small.Len()
 	if f.ExpireAtMs != 0 {
@@ -119,7 +118,7 @@ func (l *large) set(f Field) (created bool) {
 	return !l.fields.Put(record, front)
 }
 
-// lengthBytes is the length of a length as pack.AppendHashed writes it.
+// lengthBytes is the number of bytes of a length in pack.AppendHashed.
 func lengthBytes(n int) int {
 	width := 1
 	for n >>= 7; n > 0; n >>= 7 {
@@ -140,7 +139,7 @@ func (l *large) dropTime(f Field) {
 	}
 }
 
-// SetExpiry changes the expiry, 0: none, of a field that is there.
+// SetExpiry changes the expiry of an existing field, 0 for none.
 func (h *Hash) SetExpiry(name []byte, atMs int64) {
 	if h.large == nil && atMs != 0 {
 		h.makeTimed()
@@ -157,7 +156,7 @@ func (h *Hash) SetExpiry(name []byte, atMs int64) {
 	h.setSmall(f)
 }
 
-// Delete takes a field out and tells whether it was there.
+// Delete removes a field and reports whether it existed.
 func (h *Hash) Delete(name []byte) bool {
 	if h.large == nil {
 		i := h.small.Index(name, 0, h.step())

@@ -30,16 +30,16 @@ func (h *Hash) LastExpiryMs() int64 {
 			return timeOf(h.large.times.At(n - 1))
 		}
 	case h.timed:
-		// Fields without an expiry stand behind the others.
+		// Fields without an expiry are behind the others.
 		return readTime(h.small.At(h.small.Len() - 1))
 	}
 	return 0
 }
 
-// LenAt is the number of fields that are there at nowMs.
+// LenAt is the number of fields that have not expired at nowMs.
 func (h *Hash) LenAt(nowMs int64) int { return h.Len() - h.gone(nowMs) }
 
-// gone counts the fields whose expiry has come.
+// gone counts the fields that have expired.
 func (h *Hash) gone(nowMs int64) int {
 	if first := h.FirstExpiryMs(); first == 0 || first > nowMs {
 		return 0
@@ -57,8 +57,7 @@ func (h *Hash) gone(nowMs int64) int {
 	return n
 }
 
-// Purge takes out up to limit fields whose expiry has come at nowMs, and
-// returns how many.
+// Purge removes up to limit fields that have expired at nowMs, and returns how many.
 func (h *Hash) Purge(nowMs int64, limit int) int {
 	n := min(h.gone(nowMs), limit)
 	switch {
@@ -71,10 +70,9 @@ func (h *Hash) Purge(nowMs int64, limit int) int {
 	return n
 }
 
-// purge takes out the first n fields to expire.
+// purge removes the n fields that expire first.
 func (l *large) purge(n int) {
-	// A tree is filled in order much faster than its records are found one by
-	// one.
+	// Filling a new tree in order is much faster than finding its records one by one.
 	const fewOf = 8
 	if n > l.fields.Len()/fewOf {
 		l.sweep(n)
@@ -91,7 +89,7 @@ func (l *large) purge(n int) {
 	l.times.Delete(0, n)
 }
 
-// sweep is purge by making the tree of fields anew.
+// sweep is purge by making a new tree of fields.
 func (l *large) sweep(n int) {
 	last := bytes.Clone(l.times.At(n - 1))
 	kept := &pack.Tree{}

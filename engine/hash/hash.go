@@ -1,24 +1,22 @@
-// Package hash is the value of a key that holds fields, each with a value of
-// its own and, if it likes, an expiry.
+// Package hash is the value of a key that holds fields, each with a value of its own and,
+// optionally, an expiry.
 //
-// A small hash is a pack of field, value, field, value, ..., in the order in
-// which the fields came, as Redis keeps a listpack. Once a field has been given
-// an expiry there is a third record per field, and the fields stand in the
-// order of their expiries, those that have none behind (Redis's listpackex).
+// A small hash is a pack of field, value, field, value, ..., in the order in which the fields were
+// added, like Redis's listpack. Once a field has been given an expiry there is a third record per
+// field, and the fields are in the order of their expiries, those without one at the end (Redis's
+// listpackex).
 //
-// A large hash is a tree of fields in the order of their hashes, a record each:
+// A large hash is a tree of fields in the order of their hashes, with one record each:
 //
 //	field (pack.AppendHashed)  expiry, Unix time in ms or 0: uvarint  value
 //
-// and, next to it, a tree that has the fields which expire in the order of
-// their times: time u64 big-endian, field. A hash becomes large when it passes
-// the Limits, and stays so.
+// It also has a tree of the fields that expire, in the order of their times: time u64 big-endian,
+// field. A hash becomes large when it exceeds the Limits, and stays large.
 //
-// Nothing here knows what time it is. A field whose expiry has come is still
-// there until Purge takes it out; a reader passes the time as an argument.
+// The package has no clock. A field that has expired is still there until Purge removes it. A
+// reader passes the time as an argument.
 //
-// Fields and values that are returned point into the hash and are valid until
-// it changes.
+// Fields and values that are returned point into the hash and are valid until it changes.
 package hash
 
 import (
@@ -29,11 +27,11 @@ import (
 	"lockstep/engine/pack"
 )
 
-// Limits say what is small: at most EntriesMax fields, and no field and no
-// value of more than ValueBytesMax bytes.
+// Limits say which hash is small: one with at most EntriesMax fields, and no field and no value of
+// more than ValueBytesMax bytes.
 type Limits struct{ EntriesMax, ValueBytesMax int64 }
 
-// packBytesMax is the size that a small hash has at most, whatever the limits.
+// packBytesMax is the greatest size of a small hash, whatever the limits.
 const packBytesMax = 1 << 30
 
 // Hash is a hash; see the package comment. New makes one.
@@ -79,7 +77,7 @@ func (h *Hash) MemoryBytes() int {
 	return hashBytes + h.small.MemoryBytes()
 }
 
-// Encoding is Redis's name for the way the hash is kept.
+// Encoding is Redis's name for the hash's encoding.
 func (h *Hash) Encoding() string {
 	switch {
 	case h.large != nil:
@@ -93,7 +91,8 @@ func (h *Hash) Encoding() string {
 // Large reports whether the hash is large.
 func (h *Hash) Large() bool { return h.large != nil }
 
-// Timed implements engine.Perishable: a field has, or in a small hash had, an expiry.
+// Timed implements engine.Perishable. It reports whether a field has an expiry or, in a small hash,
+// had one.
 func (h *Hash) Timed() bool {
 	if h.large != nil {
 		return h.large.times.Len() > 0
@@ -109,7 +108,7 @@ func (h *Hash) step() int {
 	return 2
 }
 
-// Len is the number of fields, those included whose expiry has come.
+// Len is the number of fields, including those that have expired.
 func (h *Hash) Len() int {
 	if h.large != nil {
 		return h.large.fields.Len()
@@ -117,16 +116,16 @@ func (h *Hash) Len() int {
 	return h.small.Len() / h.step()
 }
 
-// Field is a field with its value and its expiry, Unix time in ms, 0: none.
+// Field is a field with its value and its expiry, a Unix time in ms, 0 for none.
 type Field struct {
 	Name, Value []byte
 	ExpireAtMs  int64
 }
 
-// GoneAt reports whether the field's expiry has come.
+// GoneAt reports whether the field has expired.
 func (f *Field) GoneAt(nowMs int64) bool { return f.ExpireAtMs != 0 && f.ExpireAtMs <= nowMs }
 
-// Get returns a field, expired or not; false: there is none.
+// Get returns a field, expired or not. It returns false if there is no such field.
 func (h *Hash) Get(name []byte) (Field, bool) {
 	if h.large == nil {
 		i := h.small.Index(name, 0, h.step())
@@ -143,10 +142,10 @@ func (h *Hash) Get(name []byte) (Field, bool) {
 	return cutField(record), true
 }
 
-// frontBytes is room for the front of a record of nearly every field.
+// frontBytes is room for the front of the record of nearly any field.
 const frontBytes = 96
 
-// smallAt returns the field whose records begin at place i.
+// smallAt returns the field whose records begin at record i.
 func (h *Hash) smallAt(i int) (f Field) {
 	for at, record := range h.small.From(i) {
 		switch at - i {
@@ -166,7 +165,7 @@ func (h *Hash) smallAt(i int) (f Field) {
 	return f
 }
 
-// At returns the field that stands behind rank others.
+// At returns the field behind rank others.
 func (h *Hash) At(rank int) Field {
 	if h.large != nil {
 		return cutField(h.large.fields.At(rank))
@@ -174,22 +173,21 @@ func (h *Hash) At(rank int) Field {
 	return h.smallAt(rank * h.step())
 }
 
-// cutField takes a large hash's record apart.
+// cutField decodes a large hash's record.
 func cutField(record []byte) Field {
 	name, rest := pack.CutHashed(record)
 	at, width := binary.Uvarint(rest)
 	return Field{name, rest[width:], int64(at)}
 }
 
-// appendField makes it.
+// appendField encodes it.
 func appendField(dst []byte, f Field) []byte {
 	dst = pack.AppendHashed(dst, f.Name)
 	dst = binary.AppendUvarint(dst, uint64(f.ExpireAtMs))
 	return append(dst, f.Value...)
 }
 
-// readTime reads the third record of a field of a small hash: nothing, or a
-// time.
+// readTime reads the third record of a field of a small hash: an empty record or a time.
 func readTime(record []byte) int64 {
 	if len(record) == 0 {
 		return 0

@@ -19,7 +19,7 @@ var (
 	redisLimits = Limits{EntriesMax: 512, ValueBytesMax: 64}
 )
 
-// model is what a hash is, without any thought of memory.
+// model is a hash made of Go maps.
 type model struct {
 	values map[string]string
 	times  map[string]int64
@@ -69,7 +69,7 @@ func (m *model) bounds() (first, last int64) {
 	return first, last
 }
 
-// compare looks at all that a hash tells.
+// compare compares everything that a hash returns with the model.
 func compare(t *testing.T, h *Hash, m *model, nowMs int64) {
 	t.Helper()
 	if h.Len() != len(m.values) {
@@ -148,7 +148,7 @@ func step(t *testing.T, r *rand.Rand, h *Hash, m *model, limits Limits, nowMs *i
 	}
 }
 
-// Whatever happens to a hash happens to a map; a clone is out of it.
+// Changes have the same effect on a hash as on a map. A clone is not affected.
 func TestAsAMap(t *testing.T) {
 	for name, limits := range map[string]Limits{"small": smallLimits, "large": largeLimits, "growing": {30, 64}} {
 		t.Run(name, func(t *testing.T) {
@@ -180,7 +180,7 @@ func TestAsAMap(t *testing.T) {
 	}
 }
 
-// Purge takes the earliest first, as many as it may, by either way.
+// Purge removes the earliest fields first, up to its limit, with either method.
 func TestPurgeTakesTheEarliest(t *testing.T) {
 	for _, limits := range []Limits{smallLimits, largeLimits} {
 		for _, limit := range []int{1, 10, 300} {
@@ -213,7 +213,7 @@ func TestPurgeTakesTheEarliest(t *testing.T) {
 	}
 }
 
-// A scan gives every field once, in pieces of about the size asked for.
+// A scan returns every field once, in pieces of about the requested size.
 func TestScanGivesEveryFieldOnce(t *testing.T) {
 	h := NewLarge()
 	for i := range 10_000 {
@@ -242,7 +242,7 @@ func TestScanGivesEveryFieldOnce(t *testing.T) {
 	}
 }
 
-// Fields of the same hash are never parted by a scan.
+// A scan never separates fields with the same hash.
 func TestScanKeepsEqualHashesTogether(t *testing.T) {
 	byHash := map[uint32]string{}
 	var a, b string
@@ -317,7 +317,7 @@ func TestNewSmall(t *testing.T) {
 	}
 }
 
-// What a field costs beyond its bytes.
+// TestMemory checks how much memory a field takes beyond its bytes.
 func TestMemory(t *testing.T) {
 	for _, n := range []int{10, 100, 100_000} {
 		h := New()

@@ -7,8 +7,8 @@ import (
 	"lockstep/engine/pack"
 )
 
-// All walks over all fields, expired or not, in the order of the hash, which
-// must not change meanwhile.
+// All walks over all fields, expired or not, in the order of the hash. The hash must not change
+// during the walk.
 func (h *Hash) All() iter.Seq[Field] {
 	if h.large != nil {
 		return func(yield func(Field) bool) {
@@ -40,7 +40,7 @@ func (h *Hash) allSmall(yield func(Field) bool) {
 	}
 }
 
-// Live is All for the fields that are there at nowMs.
+// Live is All for the fields that have not expired at nowMs.
 func (h *Hash) Live(nowMs int64) iter.Seq[Field] {
 	return func(yield func(Field) bool) {
 		for f := range h.All() {
@@ -51,10 +51,9 @@ func (h *Hash) Live(nowMs int64) iter.Seq[Field] {
 	}
 }
 
-// Scan visits fields of a large hash, expired or not, in the order of their
-// hashes, from one hash on, at least limit of them if there are as many, and
-// never ends between fields of the same hash. It returns the hash to go on
-// from, 0: that was all.
+// Scan visits fields of a large hash, expired or not, in the order of their hashes, from one hash
+// on. It visits at least limit fields if there are that many, and never ends between fields with
+// the same hash. It returns the hash to continue from, or 0 at the end.
 func (h *Hash) Scan(from uint32, limit int, visit func(Field)) (next uint32) {
 	var probe [pack.HashBytes]byte
 	binary.BigEndian.PutUint32(probe[:], from)

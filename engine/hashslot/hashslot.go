@@ -6,9 +6,8 @@ import "bytes"
 // Count is the number of hash slots.
 const Count = 16384
 
-// Tag returns the part of key that is hashed: the text inside the first
-// "{...}" if there is one and it is not empty, else the whole key
-// (redis.io, "Redis Cluster specification", hash tags).
+// Tag returns the part of key that is hashed: the text inside the first "{...}" if there is one and
+// it is not empty, otherwise the whole key (redis.io, "Redis Cluster specification", hash tags).
 func Tag(key []byte) []byte {
 	open := bytes.IndexByte(key, '{')
 	if open < 0 {
@@ -21,10 +20,9 @@ func Tag(key []byte) []byte {
 	return key
 }
 
-// Of returns the key's hash slot, 0 to Count-1. Each byte of a CRC waits for the
-// one before it; eight bytes at a time need not, with a table for each of them
-// (Kounavis and Berry, "A Systematic Approach to Building High Performance,
-// Software-based, CRC Generators", 2005).
+// Of returns the key's hash slot, 0 to Count-1. Each byte of a CRC waits for the one before it.
+// Eight bytes at a time need not wait, with a table for each of them (Kounavis and Berry, "A
+// Systematic Approach to Building High Performance, Software-based, CRC Generators", 2005).
 func Of(key []byte) int {
 	var crc uint16
 	b := Tag(key)
@@ -39,8 +37,8 @@ func Of(key []byte) int {
 	return int(crc) % Count
 }
 
-// tables are CRC-16/XMODEM: polynomial 0x1021, no reflection. tables[n] has the
-// CRC of each byte with n zero bytes behind it.
+// tables are CRC-16/XMODEM: polynomial 0x1021, no reflection. tables[n] has the CRC of each byte
+// with n zero bytes behind it.
 var tables = makeTables()
 
 func makeTables() (t [8][256]uint16) {

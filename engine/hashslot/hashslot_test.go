@@ -2,7 +2,7 @@ package hashslot
 
 import "testing"
 
-// The slot is that of the hash tag, by Redis Cluster's rule (B8, B19).
+// The slot is that of the hash tag, by the rule of Redis Cluster (B8, B19).
 func TestOfFollowsRedisCluster(t *testing.T) {
 	for _, c := range []struct {
 		key  string
@@ -27,7 +27,7 @@ func TestOfFollowsRedisCluster(t *testing.T) {
 	}
 }
 
-// Eight bytes at a time are the same as one at a time.
+// Eight bytes at a time give the same result as one at a time.
 func TestOfIsTheCRCOfEachLength(t *testing.T) {
 	key := make([]byte, 0, 64)
 	for n := range 64 {

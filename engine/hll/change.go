@@ -1,9 +1,9 @@
 package hll
 
-// Add returns a text with elements added, and how many of them raised a
-// register. It changes text, and what is returned may be it; a dense text is
-// changed in place. After an error text is of no use. bytesMax is the length
-// beyond which a sparse text becomes dense; each is called for each element.
+// Add returns a text with elements added, and how many of them raised a register. It changes text,
+// and the result may be text itself: a dense text is changed in place. After an error text must not
+// be used. bytesMax is the length beyond which a sparse text becomes dense. each is called for each
+// element.
 func Add(text []byte, elements [][]byte, bytesMax int64, each func()) (out []byte, raised int, err error) {
 	for _, element := range elements {
 		each()
@@ -19,8 +19,8 @@ func Add(text []byte, elements [][]byte, bytesMax int64, each func()) (out []byt
 	return text, raised, nil
 }
 
-// Raises reports whether any of the elements would raise a register of a dense
-// text. It calls each for those that it looks at.
+// Raises reports whether any of the elements would raise a register of a dense text. It calls each
+// for every element that it looks at.
 func Raises(text []byte, elements [][]byte, each func()) bool {
 	for _, element := range elements {
 		each()
@@ -43,9 +43,9 @@ func set(text []byte, register int, rank uint8, bytesMax int64, from hint) ([]by
 	return text, true, noHint, nil
 }
 
-// Raise returns a text whose registers are as high as values. It changes text,
-// and what is returned may be it; the estimate is out of date then. Where
-// toDense is set the text becomes dense. After an error text is of no use.
+// Raise returns a text whose registers are at least as high as values. It changes text, and the
+// result may be text itself, with an outdated estimate. If toDense is set the text becomes dense.
+// After an error text must not be used.
 func Raise(text []byte, values *Values, toDense bool, bytesMax int64) ([]byte, error) {
 	var err error
 	if toDense && !Dense(text) {

@@ -7,9 +7,8 @@ import (
 	"strconv"
 )
 
-// Decode describes the runs of a sparse text: z and Z are runs of zeros of one
-// and two bytes, v is a value and its run. What follows a run that is cut short
-// is left out.
+// Decode describes the runs of a sparse text: z and Z are runs of zeros of one and two bytes, v is
+// a value and its run. It stops at a run that is cut short.
 func Decode(text []byte) []byte {
 	var out []byte
 	for at := headerBytes; at < len(text); {
@@ -35,9 +34,8 @@ func Decode(text []byte) []byte {
 // Register returns a register of a dense text.
 func Register(text []byte, register int) uint8 { return denseGet(text, register) }
 
-// SelfTest checks, on elements of its own, that dense registers keep apart,
-// that both forms hold the same, and that estimates are as near as they must
-// be.
+// SelfTest checks, on elements of its own, that dense registers do not affect each other, that both
+// forms have the same registers, and that estimates are accurate enough.
 func SelfTest() error {
 	if err := testRegisters(); err != nil {
 		return err
@@ -73,7 +71,7 @@ func SelfTest() error {
 	return nil
 }
 
-// testRegisters sets dense registers in an order that leaves none out.
+// testRegisters sets all dense registers in a mixed order.
 func testRegisters() error {
 	text, _ := AppendDense(nil, New())
 	var want Values

@@ -5,8 +5,7 @@ import "math"
 // histogram counts the registers of each value.
 type histogram [64]int
 
-// Count returns the estimate of a text: the one in its header, unless that is
-// out of date.
+// Count returns the estimate of a text: the one in its header, unless that is outdated.
 func Count(text []byte) (uint64, error) {
 	if n, ok := kept(text); ok {
 		return n, nil
@@ -20,7 +19,7 @@ func Count(text []byte) (uint64, error) {
 	return h.estimate(), err
 }
 
-// addDense counts registers, four in three bytes.
+// addDense counts registers. Four registers take three bytes.
 func (h *histogram) addDense(registers []byte) {
 	for ; len(registers) >= 3; registers = registers[3:] {
 		four := uint32(registers[0]) | uint32(registers[1])<<8 | uint32(registers[2])<<16
@@ -43,9 +42,8 @@ func (v *Values) Count() uint64 {
 // alpha is 1/(2 ln 2), the factor of the estimate for many registers.
 const alpha = 0.721347520444481703680
 
-// estimate is Ertl's improved raw estimator. Products are rounded before they
-// are added (the conversions say so): some processors would round once, and
-// replicas would differ.
+// estimate is Ertl's improved raw estimator. Products are rounded before they are added (by the
+// conversions). Otherwise some processors would round only once, and replicas would differ.
 func (h *histogram) estimate() uint64 {
 	const m = float64(Registers)
 	z := float64(m * tau((m-float64(h[rankMax]))/m))
@@ -56,13 +54,12 @@ func (h *histogram) estimate() uint64 {
 	z += float64(m * sigma(float64(h[0])/m))
 	n := math.Round(alpha * m * m / z)
 	if n >= 1<<63 {
-		return 1 << 63 // registers that no set has; Redis says so too
+		return 1 << 63 // registers that no real set has; Redis returns the same
 	}
 	return uint64(n)
 }
 
-// sigma corrects for registers that are zero: x plus the sum of
-// x^(2^k) * 2^(k-1) for k from 1 on.
+// sigma corrects for registers that are zero: x plus the sum of x^(2^k) * 2^(k-1) for k from 1 on.
 func sigma(x float64) float64 {
 	if x == 1 {
 		return math.Inf(1)
@@ -79,8 +76,8 @@ func sigma(x float64) float64 {
 	}
 }
 
-// tau corrects for registers at their greatest value: a third of 1 - x minus
-// the sum of (1 - x^(2^-k))^2 * 2^-k for k from 1 on.
+// tau corrects for registers at their greatest value: a third of 1 - x minus the sum of (1 -
+// x^(2^-k))^2 * 2^-k for k from 1 on.
 func tau(x float64) float64 {
 	if x == 0 || x == 1 {
 		return 0

@@ -18,8 +18,8 @@ func valuesOf(t *testing.T, text []byte) *Values {
 	return v
 }
 
-// TestHashesOfOneTextDiffer hashes texts that differ in one bit. That the hashes
-// are Murmur is seen where texts are compared with those of redis-server.
+// TestHashesOfOneTextDiffer hashes texts that differ in one bit. Other tests compare texts with
+// those of redis-server, which shows that the hashes are Murmur's.
 func TestHashesOfOneTextDiffer(t *testing.T) {
 	seen := map[uint64]bool{}
 	data := make([]byte, 40)
@@ -45,8 +45,8 @@ func TestDenseRegistersKeepApart(t *testing.T) {
 	}
 }
 
-// TestSparseHoldsWhatAnArrayHolds sets registers at random, many in runs, and
-// compares with a plain array; the text never passes its limit.
+// TestSparseHoldsWhatAnArrayHolds sets random registers, many in runs, and compares with a plain
+// array. The text must never exceed its limit.
 func TestSparseHoldsWhatAnArrayHolds(t *testing.T) {
 	for seed := range int64(30) {
 		r := rand.New(rand.NewSource(seed))
@@ -89,7 +89,8 @@ func TestSparseHoldsWhatAnArrayHolds(t *testing.T) {
 	}
 }
 
-// TestHintsChangeNothing raises registers in order, with hints and without.
+// TestHintsChangeNothing raises registers in order, with hints and without. The results must be the
+// same.
 func TestHintsChangeNothing(t *testing.T) {
 	for seed := range int64(200) {
 		r := rand.New(rand.NewSource(seed))
@@ -181,8 +182,8 @@ func TestCorruptTextsAreRefused(t *testing.T) {
 	}
 }
 
-// FuzzTexts takes any text for a HyperLogLog: nothing panics, and what was
-// added to stays readable if it was.
+// FuzzTexts takes any text as a HyperLogLog. Nothing may panic, and a readable text must stay
+// readable after elements were added.
 func FuzzTexts(f *testing.F) {
 	text := New()
 	for i := range 300 {

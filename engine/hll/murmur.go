@@ -2,8 +2,7 @@ package hll
 
 import "encoding/binary"
 
-// murmur64A is MurmurHash2 for 64 bits, variant A (Appleby), over words in
-// little endian.
+// murmur64A is MurmurHash2 for 64 bits, variant A (Appleby), over little-endian words.
 func murmur64A(data []byte, seed uint64) uint64 {
 	const (
 		m = 0xc6a4a7935bd1e995

@@ -14,7 +14,7 @@ type run struct {
 	rank     uint8
 }
 
-// readRun reads the run at a place in a sparse text; false: it is cut short.
+// readRun reads the run at an offset in a sparse text. It returns false if the run is cut short.
 func readRun(text []byte, at, first int) (r run, ok bool) {
 	r = run{at: at, first: first}
 	r.size, r.n = span(text[at:])
@@ -27,9 +27,8 @@ func readRun(text []byte, at, first int) (r run, ok bool) {
 func (r run) end() int  { return r.at + r.size }
 func (r run) last() int { return r.first + r.n - 1 }
 
-// walk calls visit for the runs of a sparse text in order. Before a run that
-// reaches beyond the last register, or where registers are missing, it returns
-// an error.
+// walk calls visit for the runs of a sparse text in order. It returns an error before a run that
+// extends beyond the last register, or if registers are missing.
 func walk(text []byte, visit func(first, n int, rank uint8)) error {
 	first := 0
 	for at := headerBytes; at < len(text); {
@@ -65,17 +64,17 @@ func appendRun(dst []byte, n int, rank uint8) []byte {
 	return append(dst, 0x80|(rank-1)<<2|byte(n-1))
 }
 
-// hint is where a run begins, and its first register: a search may begin there.
+// hint is the start of a run, and its first register. A search may begin there.
 type hint struct{ at, first int }
 
-// noHint begins at the beginning.
+// noHint begins at the start of the runs.
 var noHint = hint{headerBytes, 0}
 
-// find returns the run that a register is in, and the run before it (of size 0:
-// there is none). next is a run further back than both, so that changing them
-// leaves it where it is: there a search for a higher register may begin.
+// find returns the run that contains a register, and the run before it (of size 0 if there is
+// none). next is a run before both, which does not move if they change: a search for a higher
+// register may begin there.
 func find(text []byte, register int, from hint) (r, before run, next hint, err error) {
-	// h0, h1, h are the last three beginnings of runs, negative: none.
+	// h0, h1, h are the starts of the last three runs. A negative offset means none.
 	h0, h1, h := hint{at: -1}, hint{at: -1}, from
 	for h.at < len(text) {
 		size, n := span(text[h.at:])
@@ -100,8 +99,8 @@ func find(text []byte, register int, from hint) (r, before run, next hint, err e
 	return r, before, noHint, ErrCorrupt
 }
 
-// span is the number of bytes and of registers of the run a text begins with;
-// of none, if it is cut short.
+// span is the number of bytes and of registers of the run at the start of a text. Both are 0 if the
+// run is cut short.
 func span(text []byte) (size, n int) {
 	b := text[0]
 	switch {
@@ -115,9 +114,9 @@ func span(text []byte) (size, n int) {
 	return 2, (int(b&0x3f)<<8 | int(text[1])) + 1
 }
 
-// sparseSet raises a register of a sparse text, which it may change and return
-// longer, shorter or dense. It tells whether the register was lower. After an
-// error the text is as it was.
+// sparseSet raises a register of a sparse text. It may change the text and return it longer,
+// shorter or dense. It reports whether the register was lower. After an error the text is
+// unchanged.
 func sparseSet(text []byte, register int, rank uint8, bytesMax int, from hint) (out []byte, raised bool, next hint, err error) {
 	if rank > sparseMax {
 		out, err = densify(text, register, rank)
@@ -164,19 +163,18 @@ func densify(text []byte, register int, rank uint8) ([]byte, error) {
 func splice(text []byte, begin, end int, parts []byte) []byte {
 	tail := len(text) - end
 	if grow := len(parts) - (end - begin); grow > 0 {
-		text = append(text, parts[:grow]...) // any bytes: they are overwritten
+		text = append(text, parts[:grow]...) // the bytes do not matter: they are overwritten
 	}
 	copy(text[begin+len(parts):], text[end:end+tail])
 	copy(text[begin:], parts)
 	return text[:begin+len(parts)+tail]
 }
 
-// joinSteps is how many runs are looked at for one that equals its neighbour:
-// those around a change.
+// joinSteps is how many runs around a change are compared with their neighbours.
 const joinSteps = 5
 
-// join makes one run of two neighbours of the same value, from at on, where
-// both together are short enough.
+// join joins neighbours with the same value to one run, from at on, if both together are short
+// enough.
 func join(text []byte, at int) []byte {
 	for step := 0; step < joinSteps && at < len(text); step++ {
 		b := text[at]

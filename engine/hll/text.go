@@ -11,8 +11,7 @@ const (
 	registerBits = 14
 	// Registers is the number of registers.
 	Registers = 1 << registerBits
-	// hashBits is the number of the other bits, and rankMax the greatest value
-	// of a register.
+	// hashBits is the number of the other bits, and rankMax the greatest value of a register.
 	hashBits = 64 - registerBits
 	rankMax  = hashBits + 1
 
@@ -38,8 +37,8 @@ func New() []byte {
 	return appendZeros(text, Registers)
 }
 
-// Is reports whether a text may be a HyperLogLog: its header is right. Functions that
-// read the runs of a sparse one check them.
+// Is reports whether a text may be a HyperLogLog: whether its header is valid. Functions that read
+// the runs of a sparse text check the runs.
 func Is(text []byte) bool {
 	return len(text) >= headerBytes && string(text[:4]) == magic &&
 		(text[4] == sparse || text[4] == dense && len(text) == DenseBytes)
@@ -51,12 +50,12 @@ func Dense(text []byte) bool { return text[4] == dense }
 // Outdate marks the estimate in the header as out of date. It changes text.
 func Outdate(text []byte) { text[headerBytes-1] |= staleFlag }
 
-// kept returns the estimate in the header; false: it is out of date.
+// kept returns the estimate in the header. It returns false if the estimate is outdated.
 func kept(text []byte) (uint64, bool) {
 	return binary.LittleEndian.Uint64(text[8:]), text[headerBytes-1]&staleFlag == 0
 }
 
-// place returns the register of an element and the value it asks for.
+// place returns the register of an element and the value that the register needs.
 func place(element []byte) (register int, rank uint8) {
 	hash := murmur64A(element, seed)
 	// A bit behind the end bounds the run of zeros.
@@ -67,7 +66,7 @@ func place(element []byte) (register int, rank uint8) {
 // Values are the values of all registers.
 type Values [Registers]uint8
 
-// Merge raises values to those of a text where they are lower.
+// Merge raises values to those of a text.
 func (v *Values) Merge(text []byte) error {
 	if Dense(text) {
 		for i := range v {
@@ -85,7 +84,7 @@ func (v *Values) Merge(text []byte) error {
 	})
 }
 
-// denseBit is where a register begins: its byte, and its bit in it.
+// denseBit is the position of a register: its first byte, and its first bit in that byte.
 func denseBit(register int) (at, bit int) {
 	return headerBytes + register*6/8, register * 6 % 8
 }
@@ -108,7 +107,7 @@ func denseSet(text []byte, register int, rank uint8) {
 	}
 }
 
-// AppendDense appends the dense form of a text, whose estimate it keeps.
+// AppendDense appends the dense form of a text, with the same estimate.
 func AppendDense(dst, text []byte) ([]byte, error) {
 	if Dense(text) {
 		return append(dst, text...), nil

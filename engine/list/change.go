@@ -6,7 +6,7 @@ import (
 	"lockstep/engine/pack"
 )
 
-// Insert makes element i, moving what is behind it. The text is copied.
+// Insert adds an element as element i, and moves the elements behind it. The text is copied.
 func (l *List) Insert(i int, text []byte) {
 	var buf Buffer
 	record := buf.record(text)
@@ -41,7 +41,7 @@ func (l *List) Delete(i, count int) {
 	if count == 0 {
 		return
 	}
-	// Of what goes and what stays, the less is measured.
+	// Measure the elements that are removed, or those that stay, whichever are fewer.
 	switch n := l.Len(); {
 	case count == 1:
 		l.elementBytes -= recordListpackBytes(l.record(i))
@@ -57,7 +57,7 @@ func (l *List) Delete(i, count int) {
 	}
 }
 
-// measure is the length in a listpack of the elements from i to before end.
+// measure is the length in a listpack of the elements from i up to end.
 func (l *List) measure(i, end int) (sum int) {
 	if i >= end {
 		return 0
@@ -77,9 +77,9 @@ func (l *List) Trim(i, count int) {
 	l.Delete(0, i)
 }
 
-// Remove removes the elements that equal a text, the first max of them, or if
-// backward is set the last; it returns how many there were. It calls each for each
-// element that it looks at, and for each that it keeps or removes one by one.
+// Remove removes the first max elements that equal a text or, if backward is set, the last ones. It
+// returns how many it removed. It calls each for every element that it looks at, and for every one
+// that it keeps or removes individually.
 func (l *List) Remove(text []byte, max int, backward bool, each func()) int {
 	var found []run
 	removed := 0
@@ -101,7 +101,7 @@ func (l *List) Remove(text []byte, max int, backward bool, each func()) int {
 		l.keepAllBut(found, each)
 		return removed
 	}
-	// From the end, so that places stay what they are.
+	// Go from the end, so that the places before stay valid.
 	for _, r := range slices.Backward(found) {
 		each()
 		l.Delete(r.first, r.count)
@@ -109,8 +109,8 @@ func (l *List) Remove(text []byte, max int, backward bool, each func()) int {
 	return removed
 }
 
-// keepAllBut builds the list anew without some runs, which are in order. For many
-// of them it takes less than to remove one after the other.
+// keepAllBut makes a new list without some runs, which are in order. For many runs that takes less
+// time than removing one after the other.
 func (l *List) keepAllBut(gone []run, each func()) {
 	kept := List{}
 	if !l.Packed() {
@@ -134,7 +134,7 @@ func (l *List) keepAllBut(gone []run, each func()) {
 	*l = kept
 }
 
-// run is a run of places.
+// run is a run of consecutive places.
 type run struct{ first, count int }
 
 func (r *run) joins(i int) bool { return i == r.first+r.count || i == r.first-1 }

@@ -8,26 +8,24 @@ import (
 	"lockstep/engine/rdb"
 )
 
-// How an element stands in its record: as its text, or, where that is shorter,
-// as a number. Each text has one record, so records are equal where texts are.
+// An element's record is its text or, if that is shorter, its number. Each text has exactly one
+// record, so records are equal exactly if texts are.
 const (
-	// numberTag and the six that follow begin a number of one to six and of
-	// eight bytes, the lowest first.
+	// numberTag and the six tags after it begin a number of one to six and of eight bytes, the
+	// lowest byte first.
 	numberTag = 0xf8
-	// textTag begins a text whose first byte would be taken for a tag. No UTF-8
-	// begins with such a byte.
+	// textTag begins a text whose first byte looks like a tag. No UTF-8 text begins with such a
+	// byte.
 	textTag = 0xff
-	// numberTextMin is the length of the shortest text of a number that is longer than
-	// its record.
+	// numberTextMin is the length of the shortest text of a number that is longer than its record.
 	numberTextMin = 3
 )
 
-// Buffer has room for the text of a number or the record of one. A text that
-// was read with it is valid until it is used again.
+// Buffer has room for the text of a number or for its record. A text that was read with it is valid
+// until the buffer is used again.
 type Buffer [decimal.BytesMax + 4]byte
 
-// record returns the record of an element; it may be the text itself or stand
-// in the buffer.
+// record returns the record of an element. It may be the text itself or be in the buffer.
 func (b *Buffer) record(text []byte) []byte {
 	if len(text) == 0 {
 		return text
@@ -51,8 +49,7 @@ func (b *Buffer) record(text []byte) []byte {
 	return b[:1+width]
 }
 
-// text returns the text of a record, which may be part of it or stand in the
-// buffer.
+// text returns the text of a record. It may be a part of the record or be in the buffer.
 func (b *Buffer) text(record []byte) []byte {
 	if len(record) == 0 || record[0] < numberTag {
 		return record
@@ -63,7 +60,7 @@ func (b *Buffer) text(record []byte) []byte {
 	return strconv.AppendInt(b[:0], numberIn(record), 10)
 }
 
-// numberIn is the number in a record that begins with its tag.
+// numberIn is the number in a record that begins with a number's tag.
 func numberIn(record []byte) int64 {
 	var u uint64
 	for i, c := range record[1:] {
@@ -84,8 +81,8 @@ func widthOf(n int64) int {
 	return 8
 }
 
-// listpackBytes is the length of a text as an element of a Redis listpack, by
-// which the encoding is decided.
+// listpackBytes is the length of a text as an element of a Redis listpack. The encoding depends on
+// it.
 func listpackBytes(text []byte) int {
 	if n, ok := decimal.Int(text); ok {
 		return listpackNumberBytes(n)

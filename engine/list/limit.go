@@ -6,14 +6,14 @@ import (
 	"lockstep/engine/pack"
 )
 
-// packedBytesSafe is the length of a listpack beyond which Redis packs no list,
-// whatever number of elements it may have.
+// packedBytesSafe is the length of a listpack beyond which Redis packs no list, whatever the limit
+// on elements.
 const packedBytesSafe = 8 << 10
 
-// Limit is what a packed list may be: list-max-listpack-size.
+// Limit is the limit of a packed list: list-max-listpack-size.
 type Limit int64
 
-// bytes and elements are the limits of a listpack; one of them is out of reach.
+// bytes and elements are the limits of a listpack. One of them cannot be reached.
 func (limit Limit) bytes() int {
 	if limit >= 0 {
 		return math.MaxInt
@@ -29,8 +29,7 @@ func (limit Limit) elements() int {
 	return math.MaxInt
 }
 
-// exceededBy reports whether a listpack of so many bytes and elements is too
-// long.
+// exceededBy reports whether a listpack with so many bytes and elements is too long.
 func (limit Limit) exceededBy(listpackBytes, elements int) bool {
 	if limit < 0 {
 		return listpackBytes > limit.bytes()
@@ -38,16 +37,15 @@ func (limit Limit) exceededBy(listpackBytes, elements int) bool {
 	return listpackBytes > packedBytesSafe || elements > limit.elements()
 }
 
-// Reserve makes a packed list large if with so many more elements, of so many
-// bytes in all, it would be too long. As in Redis the bytes are those of the
-// texts alone.
+// Reserve makes a packed list large if it would be too long with more elements of moreBytes bytes
+// in all. As in Redis the bytes are those of the texts alone.
 func (l *List) Reserve(limit Limit, moreBytes, more int) {
 	if l.Packed() && limit.exceededBy(l.ListpackBytes()+moreBytes, l.Len()+more) {
 		l.enlarge()
 	}
 }
 
-// enlarge takes the large form.
+// enlarge converts the list to the large form.
 func (l *List) enlarge() {
 	t := &pack.Tree{}
 	for _, record := range l.small.From(0) {
@@ -56,18 +54,17 @@ func (l *List) enlarge() {
 	l.large, l.small = t, pack.Pack{}
 }
 
-// Shrink packs a large list of at most half the limit.
+// Shrink packs a large list if it has at most half the limit.
 func (l *List) Shrink(limit Limit) { l.shrinkTo(limit, 2) }
 
-// Settle packs a large list that is within the limit, as Redis does with one
-// that was restored.
+// Settle packs a large list if it is within the limit, as Redis does with a restored list.
 func (l *List) Settle(limit Limit) { l.shrinkTo(limit, 1) }
 
-// shrinkTo packs a large list of at most a part of the limit.
+// shrinkTo packs a large list if it has at most 1/part of the limit.
 func (l *List) shrinkTo(limit Limit, part int) {
 	bytes, n := limit.bytes()/part, l.Len()
 	if limit >= 0 && n > 1 {
-		// No node of Redis's with several elements is longer.
+		// No node of several elements is longer in Redis.
 		bytes = packedBytesSafe
 	}
 	if l.Packed() || l.ListpackBytes() > bytes || n > limit.elements()/part {
@@ -84,7 +81,7 @@ func (l *List) pack() {
 	l.small, l.large = p, nil
 }
 
-// Pack takes the small form, whatever the length: as a snapshot says.
+// Pack converts the list to the small form, whatever its length, as a snapshot requires.
 func (l *List) Pack() {
 	if !l.Packed() {
 		l.pack()

@@ -1,27 +1,23 @@
 // Package list is the value of a list: texts in an order of their own.
 //
-// A small list is packed (pack.Pack), a large one a counted tree (pack.Tree),
-// which finds an element by its place in logarithmic time, wherever it stands,
-// and is cloned in no time. Redis calls the forms listpack and quicklist, and
-// OBJECT ENCODING shows them, so a list changes its form when Redis 7.2 does:
+// A small list is packed (pack.Pack). A large list is a counted tree (pack.Tree), which finds an
+// element by its place in logarithmic time and is cloned in constant time. Redis calls the forms
+// listpack and quicklist, and OBJECT ENCODING shows them, so a list changes its form when Redis 7.2
+// does:
 //
-//   - Before elements are added, Reserve makes a packed list large if it would
-//     become too long.
-//   - After elements were removed or replaced, Shrink packs a large list of at
-//     most half the limit.
+//   - Before elements are added, Reserve makes a packed list large if it would become too long.
+//   - After elements were removed or replaced, Shrink packs a large list of at most half the limit.
 //
-// The limit is list-max-listpack-size: a number of elements, or if negative a
-// number of bytes, those of the listpack in which Redis would keep the list. That
-// length is carried along, so neither decision walks the list. Redis divides a
-// quicklist into nodes and packs it again only once a single node is left; what
-// nodes there are depends on every push and pop there ever was, and nodes do not
-// survive a snapshot. Here the length alone decides, so a list may be packed a
-// few pops earlier.
+// The limit is list-max-listpack-size: a number of elements or, if it is negative, a number of
+// bytes, those of the listpack in which Redis would store the list. The list keeps count of that
+// length, so neither decision walks the list. Redis divides a quicklist into nodes, and packs it
+// again only when a single node is left. Its nodes depend on every push and pop in the past, and do
+// not survive a snapshot. Here only the length decides, so a list may be packed a few pops earlier.
 //
-// Places count from 0 and must be those of elements. Texts that are returned or
-// yielded are valid until the list changes, and for numbers until the next one
-// is read with the same Buffer or by the same walk. They must not be passed to a
-// method that changes the same list, except where it says so.
+// Places count from 0 and must be those of elements. Texts that are returned or yielded are valid
+// until the list changes. Texts of numbers are valid only until the next one is read with the same
+// Buffer or by the same walk. Texts must not be passed to a method that changes the same list,
+// unless the method allows it.
 package list
 
 import (
@@ -35,7 +31,7 @@ import (
 // List is a list. Use New.
 type List struct {
 	small pack.Pack
-	large *pack.Tree // nil: the elements are in small
+	large *pack.Tree // nil if the elements are in small
 	// elementBytes is the length of the elements in a Redis listpack.
 	elementBytes int
 }
@@ -83,7 +79,7 @@ func (l *List) Len() int {
 // Packed reports whether the list is in the small form.
 func (l *List) Packed() bool { return l.large == nil }
 
-// Encoding is Redis's name of the form.
+// Encoding is Redis's name for the form.
 func (l *List) Encoding() string {
 	if l.Packed() {
 		return "listpack"

@@ -13,10 +13,10 @@ import (
 	"lockstep/engine/rdb"
 )
 
-// nobody is told what is looked at.
+// nobody is an each that does nothing.
 func nobody() {}
 
-// element returns texts of all the ways in which a record is made.
+// element returns texts for all kinds of records.
 func element(r *rand.Rand) string {
 	switch r.Intn(6) {
 	case 0:
@@ -32,7 +32,7 @@ func element(r *rand.Rand) string {
 	return string(rune('a' + r.Intn(4)))
 }
 
-// check compares a list with its model, by all ways of reading.
+// check compares a list with its model, with all methods that read.
 func check(t *testing.T, l *List, model []string) {
 	t.Helper()
 	if l.Len() != len(model) {
@@ -160,7 +160,7 @@ func change(t *testing.T, r *rand.Rand, l *List, model []string, limit Limit) []
 	return model
 }
 
-// TestRecordsAreTexts expects one record for each text, and the text back.
+// TestRecordsAreTexts: each text has one record, and the record gives the text back.
 func TestRecordsAreTexts(t *testing.T) {
 	r := rand.New(rand.NewSource(1))
 	texts := []string{strconv.Itoa(math.MinInt64), strconv.Itoa(math.MaxInt64)}
@@ -193,7 +193,7 @@ func TestRecordsAreTexts(t *testing.T) {
 	}
 }
 
-// TestFormsChangeAsInRedis walks a list over the borders of Redis 7.2.
+// TestFormsChangeAsInRedis moves a list across the limits of Redis 7.2.
 func TestFormsChangeAsInRedis(t *testing.T) {
 	push := func(l *List, limit Limit, text string, n int) {
 		for range n {
@@ -269,8 +269,7 @@ func TestClonesAreApart(t *testing.T) {
 	}
 }
 
-// TestMatchesLooksAtNoMore expects Matches to stop after as many elements as it
-// was told.
+// TestMatchesLooksAtNoMore: Matches stops after the given number of elements.
 func TestMatchesLooksAtNoMore(t *testing.T) {
 	l := New()
 	for _, text := range []string{"a", "b", "a", "b", "a"} {

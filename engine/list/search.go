@@ -5,9 +5,9 @@ import (
 	"iter"
 )
 
-// Matches walks over the places of the elements that equal a text, from the
-// beginning, or if backward is set from the end. It looks at no more than most
-// elements, and calls each for each.
+// Matches walks over the places of the elements that equal a text, from the beginning or, if
+// backward is set, from the end. It looks at no more than most elements, and calls each for every
+// one.
 func (l *List) Matches(text []byte, backward bool, most int, each func()) iter.Seq[int] {
 	return func(yield func(int) bool) {
 		var buf Buffer
@@ -28,8 +28,8 @@ func (l *List) Matches(text []byte, backward bool, most int, each func()) iter.S
 	}
 }
 
-// Index is the place of the first element that equals a text, -1 if there is
-// none. It calls each for each that it looks at.
+// Index is the place of the first element that equals a text, or -1. It calls each for every
+// element that it looks at.
 func (l *List) Index(text []byte, each func()) int {
 	for i := range l.Matches(text, false, l.Len(), each) {
 		return i

@@ -2,8 +2,8 @@ package pack
 
 import "encoding/binary"
 
-// Builder makes a tree of records that come in its order: each leaf is written once, and so is each
-// node above.
+// Builder makes a tree of records that come in the tree's order. Each leaf is written once, and so
+// is each node above.
 type Builder struct {
 	tree   *Tree
 	leaf   Pack
@@ -26,14 +26,14 @@ func (b *Builder) Append(record []byte) {
 	b.leaf.n++
 }
 
-// endLeaf makes a leaf of what has come since the last one.
+// endLeaf makes a leaf of the records since the last leaf.
 func (b *Builder) endLeaf() {
 	leaf := b.tree.newNode(Pack{append([]byte(nil), b.leaf.data...), b.leaf.n}, nil)
 	b.leaves = append(b.leaves, kidOf(leaf))
 	b.leaf = Pack{data: b.leaf.data[:0]}
 }
 
-// Tree returns the tree. The builder is of no more use.
+// Tree returns the tree. The builder must not be used afterwards.
 func (b *Builder) Tree() *Tree {
 	if b.leaf.n > 0 {
 		b.endLeaf()

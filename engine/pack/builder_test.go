@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// A tree that is built at once is like one whose records came one by one at its end, and may be changed
-// like it.
+// A tree from a Builder is like a tree to whose end the same records were appended one by one, and
+// can be changed in the same way.
 func TestABuiltTree(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 1))
 	for _, n := range []int{0, 1, 2, 50, leafRecordsMax, leafRecordsMax + 1, 5000, 100_000} {

@@ -30,7 +30,7 @@ func (t *Tree) newNode(leaf Pack, kids []kid) *node {
 // Append adds a record at the end.
 func (t *Tree) Append(record []byte) { t.Insert(t.Len(), record) }
 
-// Insert makes record i, moving what is behind it. The record is copied.
+// Insert adds a record as record i, and moves the records behind it. The record is copied.
 func (t *Tree) Insert(i int, record []byte) {
 	t.plant()
 	t.root = t.mine(t.root)
@@ -45,14 +45,13 @@ func (t *Tree) plant() {
 	}
 }
 
-// Replace gives record i other bytes. Where order counts they must sort as
-// the old ones.
+// Replace gives record i other bytes. If order counts they must sort like the old ones.
 func (t *Tree) Replace(i int, record []byte) {
 	t.root = t.mine(t.root)
 	t.grow(t.replace(t.root, i, record))
 }
 
-// grow gives the tree another level when the root was split.
+// grow gives the tree another level if the root was split.
 func (t *Tree) grow(right *node) {
 	if right == nil {
 		return
@@ -84,8 +83,8 @@ func (t *Tree) replace(n *node, i int, record []byte) *node {
 	return t.changed(n, k, child, t.replace(child, i, record), 0)
 }
 
-// changed takes in a child that was changed, with what it was split into. It returns
-// the right half of the node if that was split.
+// changed records that a child was changed, and that it was split if right is not nil. It returns
+// the right half of the node if the node itself was split.
 func (t *Tree) changed(n *node, k int, child, right *node, added int) *node {
 	if right == nil {
 		n.kids[k] = kid{child, n.kids[k].count + added, child.front()}
@@ -102,7 +101,7 @@ func (t *Tree) changed(n *node, k int, child, right *node, added int) *node {
 	if len(n.kids) <= kidsMax {
 		return nil
 	}
-	// What only grows at the end leaves full nodes behind.
+	// A tree that only grows at its end leaves full nodes behind.
 	half := len(n.kids) / 2
 	if last {
 		half = len(n.kids) - 1
@@ -113,8 +112,8 @@ func (t *Tree) changed(n *node, k int, child, right *node, added int) *node {
 	return t.newNode(Pack{}, tail)
 }
 
-// gather merges the halves of child k, which was split, with what is small beside them:
-// records that come one by one at the end of a full leaf would each have a leaf.
+// gather merges the halves of child k, which was split, with small neighbours. Otherwise records
+// that come one by one behind a full leaf would each get a leaf of their own.
 func (t *Tree) gather(n *node, k int) {
 	t.merge(n, k+1)
 	if k > 0 {
@@ -122,8 +121,8 @@ func (t *Tree) gather(n *node, k int) {
 	}
 }
 
-// leafChanged splits a leaf that was changed around record i if it is too long. Before
-// is what memory it took.
+// leafChanged splits a leaf that was changed around record i if it is too long. before is the
+// memory of the leaf before the change.
 func (t *Tree) leafChanged(n *node, i, before int) *node {
 	var right Pack
 	if n.leaf.n > 1 && (len(n.leaf.data) > leafBytesMax || n.leaf.n > leafRecordsMax) {
@@ -136,8 +135,8 @@ func (t *Tree) leafChanged(n *node, i, before int) *node {
 	return t.newNode(right, nil)
 }
 
-// split takes the second half of a pack, by bytes, off. A change at either end
-// leaves the other side full: what grows at one end is packed densely.
+// split cuts off the second half of a pack, measured in bytes. A change at either end leaves the
+// other side full: a pack that grows at one end is packed densely.
 func (p *Pack) split(changed int) Pack {
 	half, at := 0, 0
 	switch changed {
@@ -170,7 +169,7 @@ func (t *Tree) Delete(i, count int) {
 	t.shrink()
 }
 
-// shrink takes off levels that a deletion has left with one node, or with none.
+// shrink removes levels that a deletion has left with one node, or with none.
 func (t *Tree) shrink() {
 	for len(t.root.kids) == 1 {
 		t.memory -= t.root.memoryBytes()
@@ -203,8 +202,7 @@ func (t *Tree) delete(n *node, i, count int) {
 	t.tidy(n, from, k)
 }
 
-// lessened takes in a child that has lost records, or is to lose all that it has: then
-// it is gone.
+// lessened records that a child has lost records. A child that loses all its records is removed.
 func (t *Tree) lessened(n *node, k int, child *node, count int) {
 	left := n.kids[k].count - count
 	if left == 0 {
@@ -215,8 +213,8 @@ func (t *Tree) lessened(n *node, k int, child *node, count int) {
 	n.kids[k] = kid{child, left, child.front()}
 }
 
-// tidy drops those of kids[from:to] that are gone, and merges what is small with what
-// stands beside it.
+// tidy removes the empty children in kids[from:to], and merges small children with their
+// neighbours.
 func (t *Tree) tidy(n *node, from, to int) {
 	if to > from+1 || n.kids[from].node == nil {
 		n.dropEmpty(from, to)
@@ -237,7 +235,7 @@ func (t *Tree) memoryUnder(n *node) int {
 	return sum
 }
 
-// dropEmpty takes children without a node out of kids[from:to].
+// dropEmpty removes children without a node from kids[from:to].
 func (n *node) dropEmpty(from, to int) {
 	kept := n.kids[:from]
 	for _, k := range n.kids[from:to] {
@@ -250,8 +248,8 @@ func (n *node) dropEmpty(from, to int) {
 	n.kids = kept
 }
 
-// stays reports whether a node is too large to be merged with any other, which then need
-// not be looked at.
+// stays reports whether a node is so large that it cannot be merged with any other. Its neighbours
+// then need not be checked.
 func (n *node) stays() bool {
 	if n.kids != nil {
 		return len(n.kids) > kidsMax/2

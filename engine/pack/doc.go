@@ -1,27 +1,25 @@
-// Package pack keeps many short byte strings (records) in little memory and in
-// a definite order. The collections of package engine are made of it.
+// Package pack keeps many short byte strings (records) in little memory and in a definite order.
+// The collections of package engine use it.
 //
-// A Pack is a flat run of records in one piece of memory: a length and the
-// bytes, one behind the other. It holds small collections, in the order in
-// which they grew, and is searched from end to end.
+// A Pack is a flat sequence of records in one piece of memory: for each record its length and its
+// bytes. It holds small collections, in the order in which they grew. A search goes from end to
+// end.
 //
-// A Tree is a counted B+tree whose leaves are packs: it finds a record by its
-// place (lists) or by its bytes (everything else) in logarithmic time, counts
-// what stands before it (ranks), and is cloned in no time: clones share nodes
-// until one of them changes one. There is no pointer per record, so a
-// collection of millions is a few ten thousand objects for the garbage
-// collector.
+// A Tree is a counted B+tree whose leaves are packs. It finds a record by its place (lists) or by
+// its bytes (everything else) in logarithmic time, and counts the records before it (ranks).
+// Cloning takes constant time: clones share nodes until one of them changes a node. There is no
+// pointer per record, so a collection of millions of records is only some ten thousand objects for
+// the garbage collector.
 //
-// Order is byte order. What is to be sorted otherwise is written so that its
-// bytes sort: a score as eight bytes (ScoreKey), a hash before the member it
-// belongs to (AppendHashed). So the order of a collection is a function of
-// what it holds, on every replica and after every snapshot, whatever shape the
-// tree has. The hash is not keyed: records with equal hashes cost no more than
-// others, for the tree goes on comparing behind it.
+// Order is byte order. Records that must be sorted in another way are encoded so that their bytes
+// sort: a score as eight bytes (AppendScore), a hash before the member that it belongs to
+// (AppendHashed). So the order of a collection is a function of its content, on every replica and
+// after every snapshot, whatever the shape of the tree. The hash is not keyed: records with equal
+// hashes cost no more than others, because the tree also compares the bytes behind the hash.
 //
-// Neither type takes locks. Records that are returned point into the
-// structure: they are valid until it changes and must not be changed, nor be
-// passed to a method that changes the structure they point into.
+// Neither type takes locks. Records that are returned point into the structure. They are valid
+// until it changes. They must not be changed, nor be passed to a method that changes the structure
+// they point into.
 package pack
 
 import (
@@ -37,16 +35,16 @@ const HashBytes = 4
 // Hash is the hash by which members of large sets and hashes are ordered.
 func Hash(member []byte) uint32 { return uint32(xxhash.Sum64(member) >> 32) }
 
-// AppendHashed appends the front of a hashed record: the member's hash, its
-// length and itself. No such front is the beginning of another one, so it can
-// be searched for (Tree.Find) whatever follows it in the record.
+// AppendHashed appends the front of a hashed record: the member's hash, its length and its bytes.
+// No such front is a prefix of another one, so Tree.Get can search for it, whatever follows it in
+// the record.
 func AppendHashed(dst, member []byte) []byte {
 	dst = binary.BigEndian.AppendUint32(dst, Hash(member))
 	dst = binary.AppendUvarint(dst, uint64(len(member)))
 	return append(dst, member...)
 }
 
-// CutHashed splits a hashed record into the member and what follows it.
+// CutHashed splits a hashed record into the member and the bytes after it.
 func CutHashed(record []byte) (member, rest []byte) {
 	n, width := binary.Uvarint(record[HashBytes:])
 	record = record[HashBytes+width:]
@@ -56,8 +54,8 @@ func CutHashed(record []byte) (member, rest []byte) {
 // ScoreBytes is the length of a score at the front of a record.
 const ScoreBytes = 8
 
-// AppendScore appends a score so that byte order is the order of scores. It
-// must not be NaN; -0 becomes 0, with which it is equal.
+// AppendScore appends a score so that byte order is the order of scores. The score must not be NaN.
+// -0 becomes 0, because the two are equal.
 func AppendScore(dst []byte, score float64) []byte {
 	if score == 0 {
 		score = 0 // the sign of -0 would sort it apart

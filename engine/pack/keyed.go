@@ -2,21 +2,20 @@ package pack
 
 import "bytes"
 
-// What is here finds records by a key instead of by a place: none is counted on the
-// way down. The key is what a record begins with, and no other one begins with it
-// (Get, Put, Remove), or it is the whole record, with which others may well begin
-// (PutRecord, RemoveRecord).
+// The methods in this file find records by a key instead of by a place, so they count no records on
+// the way down. A key is either a prefix that no other record begins with (Get, Put, Remove), or a
+// whole record, which may well be a prefix of others (PutRecord, RemoveRecord).
 
-// key is what is looked for: the bytes and, to compare with the front of a child,
-// their beginning as a number.
+// key is the key to search for: its bytes and, to compare them with the front of a child, their
+// beginning as a number.
 type key struct {
 	bytes []byte
-	// whole: the key is the whole record.
+	// whole is set if the key is a whole record.
 	whole bool
 	front uint64
 	// mask has the bits of a front that belong to the key.
 	mask uint64
-	// touched is of no use but that the compiler leaves the loads of touch alone.
+	// touched has no use, except that it keeps the compiler from removing the loads of touch.
 	touched byte
 }
 
@@ -28,8 +27,7 @@ func keyOf(b []byte, whole bool) key {
 	return k
 }
 
-// from reports whether the key's record, if there is one, stands at this record or
-// behind it.
+// from reports whether the key's record, if there is one, is at this record or behind it.
 func (k *key) from(record []byte) bool {
 	if !k.whole && len(record) > len(k.bytes) {
 		record = record[:len(k.bytes)]
@@ -37,12 +35,12 @@ func (k *key) from(record []byte) bool {
 	return bytes.Compare(record, k.bytes) <= 0
 }
 
-// kidOf returns the child that holds the key's record if there is one: the last that
-// begins at it or before it, or the first one.
+// kidOf returns the child that holds the key's record if there is one: the last child that begins
+// at the key or before it, or the first child.
 func (k *key) kidOf(n *node) int {
 	kids := n.kids
 	low := 0
-	// Written so that no step is a branch that the processor would have to guess.
+	// Written so that no step is a branch that the processor would have to predict.
 	for length := len(kids); length > 1; {
 		half := length / 2
 		if mid := low + half; kids[mid].front&k.mask < k.front {
@@ -56,8 +54,8 @@ func (k *key) kidOf(n *node) int {
 	return low
 }
 
-// lastOf is kidOf where the front of the child at a place, and maybe of more behind
-// it, does not tell.
+// lastOf is kidOf for the case that the front of the child at a place, and maybe of more children
+// behind it, equals the key's front.
 func (k *key) lastOf(kids []kid, at int) int {
 	low, high := at, len(kids)
 	for low < high {
@@ -71,8 +69,8 @@ func (k *key) lastOf(kids []kid, at int) int {
 	return low - 1
 }
 
-// in returns where in a leaf the key's record stands, or would stand: its place, its
-// offset, and the record, nil if it is not there.
+// in returns the position in a leaf at which the key's record is, or would be: its place, its
+// offset, and the record, or nil if it is missing.
 func (k *key) in(leaf *Pack) (rank, at int, record []byte) {
 	k.touch(leaf.data)
 	rank, at = rankIn(leaf.data, leaf.n, k.bytes)
@@ -87,15 +85,15 @@ func (k *key) in(leaf *Pack) (rank, at int, record []byte) {
 
 const cacheLineBytes = 64
 
-// touch has all of a leaf brought into the processor's cache at once. A search goes
-// from length to length, and would wait for one line after the other.
+// touch loads a whole leaf into the processor's cache at once. A search goes from length to length,
+// and would wait for one cache line after the other.
 func (k *key) touch(data []byte) {
 	for i := cacheLineBytes; i < len(data); i += cacheLineBytes {
 		k.touched ^= data[i]
 	}
 }
 
-// Get returns the record that begins with the key, nil if there is none.
+// Get returns the record that begins with the key, or nil if there is none.
 func (t *Tree) Get(begin []byte) []byte {
 	k := keyOf(begin, false)
 	return t.get(&k)
@@ -113,13 +111,13 @@ func (t *Tree) get(k *key) []byte {
 	return record
 }
 
-// Put stores a record, in place of the one that has the same first keyLen bytes; it
-// returns false if there was none. The record is copied.
+// Put stores a record, in place of the record that has the same first keyLen bytes. It returns
+// false if there was none. The record is copied.
 func (t *Tree) Put(record []byte, keyLen int) (replaced bool) {
 	return t.store(keyOf(record[:keyLen], false), record)
 }
 
-// PutRecord stores a record and tells whether it was there.
+// PutRecord stores a record and reports whether it existed.
 func (t *Tree) PutRecord(record []byte) (was bool) { return t.store(keyOf(record, true), record) }
 
 func (t *Tree) store(k key, record []byte) (replaced bool) {
@@ -157,16 +155,15 @@ func (t *Tree) putLeaf(n *node, k *key, record []byte) (right *node, replaced bo
 	return t.leafChanged(n, rank, before), replaced
 }
 
-// Remove deletes the record that begins with the key, and tells whether there was
-// one.
+// Remove deletes the record that begins with the key, and reports whether there was one.
 func (t *Tree) Remove(begin []byte) bool { return t.take(keyOf(begin, false)) }
 
-// RemoveRecord deletes a record, and tells whether it was there.
+// RemoveRecord deletes a record, and reports whether it existed.
 func (t *Tree) RemoveRecord(record []byte) bool { return t.take(keyOf(record, true)) }
 
 func (t *Tree) take(k key) bool {
 	if t.get(&k) == nil {
-		return false // and nothing is copied
+		return false // without copying any node
 	}
 	t.root = t.mine(t.root)
 	t.remove(t.root, &k)

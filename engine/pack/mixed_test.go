@@ -8,10 +8,10 @@ import (
 	"testing"
 )
 
-// TestMixedChangesKeepMemoryAndShape changes trees in byte order by key, by whole record
-// and by place, with keys that are short, begin with others' bytes or differ far behind
-// their front, and freezes clones meanwhile. Each, at all times, has the records that a
-// map has, accounts what its nodes take, and knows their counts and fronts.
+// TestMixedChangesKeepMemoryAndShape changes trees in byte order by key, by whole record and by
+// place. Some keys are short, some are prefixes of others' bytes, some differ far behind their
+// front. Meanwhile it freezes clones. At all times each tree must have the records of a map,
+// account for the memory of its nodes, and know their counts and fronts.
 func TestMixedChangesKeepMemoryAndShape(t *testing.T) {
 	for seed := range uint64(12) {
 		r := rand.New(rand.NewPCG(seed, 4))
@@ -28,12 +28,12 @@ func TestMixedChangesKeepMemoryAndShape(t *testing.T) {
 			}
 			if r.IntN(150) == 0 {
 				clone := m.tree.Clone()
-				if r.IntN(2) == 0 { // go on with the clone, freeze the original
+				if r.IntN(2) == 0 { // continue with the clone, freeze the original
 					m.tree, clone = clone, m.tree
 				}
 				clones = append(clones, frozen{clone, m.sorted()})
 			}
-			if r.IntN(600) == 0 && len(clones) > 0 { // what was frozen goes on by itself
+			if r.IntN(600) == 0 && len(clones) > 0 { // a frozen tree continues by itself
 				c := &clones[r.IntN(len(clones))]
 				other := &mixed{t: t, tree: c.tree, want: map[string]string{}}
 				for _, text := range c.want {
@@ -58,14 +58,14 @@ func TestMixedChangesKeepMemoryAndShape(t *testing.T) {
 	}
 }
 
-// mixed is a tree, and what it should hold: values by key.
+// mixed is a tree, and its expected content: values by key.
 type mixed struct {
 	t    *testing.T
 	tree *Tree
 	want map[string]string
 }
 
-// mixedKey is the length of the key that a record begins with: none begins another.
+// mixedKey is the length of a record's key. No key is a prefix of another one.
 func mixedKey(record []byte) int { return 1 + int(record[0]) }
 
 // randomMixed is a key and a value.
@@ -103,7 +103,7 @@ func (m *mixed) sorted() []string {
 	return all
 }
 
-// change makes one change of the tree, and looks at what it answers.
+// change makes one change of the tree, and checks the results.
 func (m *mixed) change(r *rand.Rand, shrinking bool) {
 	m.t.Helper()
 	key, value := randomMixed(r)

@@ -15,10 +15,10 @@ type Pack struct {
 // Len is the number of records.
 func (p *Pack) Len() int { return p.n }
 
-// Bytes is the length of the records with their lengths.
+// Bytes is the number of bytes of the records and their lengths.
 func (p *Pack) Bytes() int { return len(p.data) }
 
-// MemoryBytes is the memory behind the struct.
+// MemoryBytes is the allocated memory, without the struct itself.
 func (p *Pack) MemoryBytes() int { return cap(p.data) }
 
 // Clone returns a copy that shares nothing.
@@ -30,7 +30,7 @@ func (p *Pack) At(i int) []byte {
 	return record
 }
 
-// Insert makes record i, moving what is behind it.
+// Insert adds a record as record i, and moves the records behind it.
 func (p *Pack) Insert(i int, record []byte) {
 	p.data = splice(p.data, p.offset(i), 0, record)
 	p.n++
@@ -57,8 +57,8 @@ func (p *Pack) Delete(i, count int) {
 	p.n -= count
 }
 
-// Index returns the place of the first record, from record i on and of every
-// step-th, that equals the bytes, or -1.
+// Index returns the place of the first record that equals the bytes, among record i and every
+// step-th record after it, or -1.
 func (p *Pack) Index(record []byte, i, step int) int {
 	at := p.offset(i)
 	for ; i < p.n; i++ {
@@ -71,8 +71,7 @@ func (p *Pack) Index(record []byte, i, step int) int {
 	return -1
 }
 
-// Rank is the number of records, of a pack in byte order, that stand before
-// the bytes.
+// Rank is the number of records before the bytes, in a pack in byte order.
 func (p *Pack) Rank(probe []byte) int {
 	rank, _ := rankIn(p.data, p.n, probe)
 	return rank
@@ -112,12 +111,12 @@ func seek(data []byte, i int) int {
 	return at
 }
 
-// rankIn is the number of the n records, in byte order, before the probe, and
-// the offset of the first that is not.
+// rankIn is the number of the n records, in byte order, that are before the probe, and the offset
+// of the first record that is not.
 func rankIn(data []byte, n int, probe []byte) (rank, at int) {
 	want := front(probe)
 	for ; rank < n; rank++ {
-		// Most differ in their first bytes; to call for a comparison takes longer.
+		// Most records differ in their first bytes. Calling a comparison takes longer.
 		if l := int(data[at]); l >= 8 && l < 0x80 {
 			have := binary.BigEndian.Uint64(data[at+1:])
 			if have < want {
@@ -145,7 +144,7 @@ func recordBytes(record []byte) int {
 	return n
 }
 
-// splice puts a record in the place of old bytes at an offset.
+// splice replaces old bytes at an offset by a record.
 func splice(data []byte, at, old int, record []byte) []byte {
 	width := recordBytes(record)
 	length := len(data) + width - old
@@ -165,7 +164,7 @@ func splice(data []byte, at, old int, record []byte) []byte {
 	return data
 }
 
-// cut takes bytes out, and gives memory back when much of it is unused.
+// cut removes bytes, and releases memory if much of it is unused.
 func cut(data []byte, at, end int) []byte {
 	data = append(data[:at], data[end:]...)
 	if cap(data) > 2*capacity(len(data)) {
@@ -174,6 +173,6 @@ func cut(data []byte, at, end int) []byte {
 	return data
 }
 
-// capacity is how much memory a pack of a length gets: an eighth more, so that
-// most of what is held is used.
+// capacity is how much memory a pack of a length gets: an eighth more, so that most of the memory
+// is used.
 func capacity(length int) int { return (length + length/8 + 16) &^ 15 }

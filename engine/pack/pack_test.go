@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// store is what Pack and Tree share.
+// store is the methods that Pack and Tree share.
 type store interface {
 	Len() int
 	At(i int) []byte
@@ -43,7 +43,7 @@ func records(t *testing.T, s store) [][]byte {
 	return forth
 }
 
-// check says whether counts, fronts, sizes and accounted memory are right.
+// check checks counts, fronts, sizes and the accounted memory.
 func (t *Tree) check(tb testing.TB) {
 	tb.Helper()
 	if t.root == nil {
@@ -101,7 +101,7 @@ func randomRecord(r *rand.Rand) []byte {
 	return b
 }
 
-// What places do to a tree or pack, they do to a slice.
+// Changes by place have the same effect on a tree or a pack as on a slice.
 func TestPlacesAreThoseOfASlice(t *testing.T) {
 	for seed := range uint64(20) {
 		r := rand.New(rand.NewPCG(seed, 1))
@@ -148,8 +148,8 @@ func TestPlacesAreThoseOfASlice(t *testing.T) {
 	}
 }
 
-// In byte order a tree finds, ranks and replaces as a sorted slice does, and a
-// clone is not touched by what happens to the original, nor the reverse.
+// In byte order a tree finds, ranks and replaces as a sorted slice does. Changes to the original do
+// not affect a clone, nor the reverse.
 func TestByteOrderAndClones(t *testing.T) {
 	for seed := range uint64(20) {
 		r := rand.New(rand.NewPCG(seed, 2))
@@ -196,7 +196,7 @@ func TestByteOrderAndClones(t *testing.T) {
 			}
 			if step%400 == 399 {
 				clones = append(clones, frozen{tree.Clone(), sorted()})
-				if r.IntN(2) == 0 { // go on with the clone, freeze the original
+				if r.IntN(2) == 0 { // continue with the clone, freeze the original
 					last := &clones[len(clones)-1]
 					tree, last.tree = last.tree, tree
 				}
@@ -217,8 +217,8 @@ func TestByteOrderAndClones(t *testing.T) {
 	}
 }
 
-// Whole records are found where others begin with them, are as short as may be, or
-// are the first of their leaf.
+// A whole record is found if others begin with it, if it is as short as possible, or if it is the
+// first of its leaf.
 func TestWholeRecords(t *testing.T) {
 	for seed := range uint64(20) {
 		r := rand.New(rand.NewPCG(seed, 3))
@@ -255,7 +255,7 @@ func TestWholeRecords(t *testing.T) {
 	}
 }
 
-// Walks begin at any place and end where they are told to.
+// Walks begin at any place and end as soon as yield returns false.
 func TestWalksBeginAnywhere(t *testing.T) {
 	tree := &Tree{}
 	for i := range 5000 {
@@ -287,7 +287,7 @@ func TestWalksBeginAnywhere(t *testing.T) {
 	}
 }
 
-// What grows at one end only is packed densely.
+// A tree that grows only at one end is packed densely.
 func TestOneEndPacksDensely(t *testing.T) {
 	const n, length = 100_000, 16
 	for _, atFront := range []bool{false, true} {
@@ -323,7 +323,7 @@ func TestScoresSortAsBytes(t *testing.T) {
 
 const benchRecords = 100_000
 
-// benchFront is the front of a record by chance, the same in each run.
+// benchFront is the front of a random record, the same in each run.
 func benchFront(buf []byte, i int) []byte {
 	member := append(buf[50:50], "element:000000000000"...)
 	n := uint32(i) * 2654435761 % benchRecords
@@ -370,7 +370,7 @@ func BenchmarkTreeRemove(b *testing.B) {
 	}
 }
 
-// BenchmarkTreeDrain takes from the front what was put there, as a queue does.
+// BenchmarkTreeDrain removes records from the front and appends them again, like a queue.
 func BenchmarkTreeDrain(b *testing.B) {
 	tree := benchTree()
 	var buf []byte
@@ -381,9 +381,9 @@ func BenchmarkTreeDrain(b *testing.B) {
 	}
 }
 
-// TestLeavesFillWhereverRecordsCome lets records come one by one behind a full leaf, each
-// before the one that came last, or before a record with which a full leaf begins: none
-// may have a leaf of its own.
+// TestLeavesFillWhereverRecordsCome adds records one by one behind a full leaf: each before the
+// last one that was added, or before a record that begins a full leaf. No record may get a leaf of
+// its own.
 func TestLeavesFillWhereverRecordsCome(t *testing.T) {
 	const n = 5000
 	record := func(i int) []byte { return binary.BigEndian.AppendUint64(nil, uint64(i)) }

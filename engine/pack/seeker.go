@@ -2,25 +2,24 @@ package pack
 
 import "bytes"
 
-// Seeker looks for records of an ordered tree in ascending order and goes on from
-// where it stands. So two trees of one order are compared in the time of two walks;
-// what is looked for far apart is found on the way down, as by Get. The tree must
-// not change meanwhile.
+// Seeker searches for records of an ordered tree in ascending order and continues from its
+// position. So comparing two trees of the same order takes the time of two walks. A record that is
+// far away is found on the way down, as with Get. The tree must not change meanwhile.
 type Seeker struct {
 	tree *Tree
 	leaf *Pack
-	// at is an offset in the leaf: what stands before it is less than what was
-	// looked for last.
+	// at is an offset in the leaf. The records before it are less than the last record that was
+	// searched for.
 	at int
-	// bound is the first record behind the leaf; nil if it is the last leaf.
+	// bound is the first record behind the leaf, or nil if it is the last leaf.
 	bound []byte
 }
 
-// Seeker returns one that stands before all records.
+// Seeker returns a Seeker that is positioned before all records.
 func (t *Tree) Seeker() Seeker { return Seeker{tree: t} }
 
-// Has reports whether a record is in the tree. It must not be less than the one that
-// was looked for before.
+// Has reports whether a record is in the tree. The record must not be less than that of the call
+// before.
 func (s *Seeker) Has(record []byte) bool {
 	if s.leaf == nil || s.bound != nil && bytes.Compare(record, s.bound) >= 0 {
 		if s.tree.root == nil {
@@ -38,7 +37,7 @@ func (s *Seeker) Has(record []byte) bool {
 	return false
 }
 
-// descend goes to the leaf in which a record stands or would stand.
+// descend goes to the leaf in which a record is or would be.
 func (s *Seeker) descend(record []byte) {
 	k := keyOf(record, true)
 	s.bound = nil

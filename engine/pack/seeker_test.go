@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestASeekerFindsWhatGetFinds looks for records that are there and others, near each
-// other and far apart, some of them twice.
+// TestASeekerFindsWhatGetFinds searches for existing records and for others, near each other and
+// far apart, and for some of them twice.
 func TestASeekerFindsWhatGetFinds(t *testing.T) {
 	for seed := range uint64(60) {
 		r := rand.New(rand.NewPCG(seed, 17))

@@ -21,13 +21,13 @@ const (
 // is empty.
 type Tree struct {
 	root *node
-	// owner marks the nodes that this tree alone refers to and may change. It
-	// is nil after Clone, which may be called by several readers at once.
+	// owner marks the nodes that only this tree refers to and may change. It is nil after Clone,
+	// which several readers may call at once.
 	owner  atomic.Pointer[owner]
 	memory int
 }
 
-// owner is compared by address; it has a size, so that addresses differ.
+// owner is compared by address. It has a size, so that addresses differ.
 type owner struct{ _ byte }
 
 // node is a leaf, with the records, or an inner node, with kids.
@@ -37,8 +37,8 @@ type node struct {
 	kids  []kid
 }
 
-// kid is a subtree: how many records it has, and the first eight bytes of the
-// first of them (zero bytes where it is shorter).
+// kid is a subtree: its number of records, and the first eight bytes of its first record (zero
+// bytes if the record is shorter).
 type kid struct {
 	node  *node
 	count int
@@ -58,12 +58,12 @@ func (t *Tree) Len() int {
 	return t.root.count()
 }
 
-// MemoryBytes is the memory behind the struct, about. Clones count what they
-// share, each for itself.
+// MemoryBytes is the approximate memory, without the struct itself. Clones that share nodes each
+// count them.
 func (t *Tree) MemoryBytes() int { return t.memory }
 
-// Clone returns a tree with the same records; it takes no longer for a large
-// one. Either may be changed afterwards.
+// Clone returns a tree with the same records. It takes no longer for a large tree. Either tree may
+// be changed afterwards.
 func (t *Tree) Clone() *Tree {
 	t.owner.Store(nil)
 	return &Tree{root: t.root, memory: t.memory}
@@ -105,7 +105,7 @@ func front(record []byte) uint64 {
 
 func kidOf(n *node) kid { return kid{n, n.count(), n.front()} }
 
-// front is the front of the first record under the node, which holds one.
+// front is the front of the first record under the node, which has at least one record.
 func (n *node) front() uint64 {
 	if n.kids != nil {
 		return n.kids[0].front
@@ -130,8 +130,8 @@ func (t *Tree) leafAt(i int) (*node, int) {
 	return n, i
 }
 
-// kidAt returns the child that holds record i, and the record's place in it. A
-// place behind the last record is in the last child.
+// kidAt returns the child that holds record i, and the record's place in that child. A place behind
+// the last record is in the last child.
 func (n *node) kidAt(i int) (k, rest int) {
 	for k = range n.kids {
 		if i < n.kids[k].count {
@@ -162,8 +162,7 @@ func (t *Tree) Rank(probe []byte) int {
 	return rank + n.leaf.Rank(probe)
 }
 
-// kidFor returns the last child whose first record is before the probe, or
-// the first one.
+// kidFor returns the last child whose first record is before the probe, or the first child.
 func (n *node) kidFor(probe []byte, want uint64) int {
 	low, high := 1, len(n.kids)
 	for low < high {

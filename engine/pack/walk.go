@@ -39,7 +39,7 @@ func (t *Tree) Backward(i int) iter.Seq2[int, []byte] {
 	}
 }
 
-// walk yields from record i on; base is the number of records before the first.
+// walk yields the records from record i on. base is the number of records before the pack.
 func (p *Pack) walk(i, base int, yield func(int, []byte) bool) bool {
 	for at := seek(p.data, i); i < p.n; i++ {
 		record, end := next(p.data, at)

@@ -2,10 +2,10 @@ package rdb
 
 import "encoding/binary"
 
-// jones are the tables of Redis's CRC-64 (Jones polynomial, reflected, no inversion):
-// those of eight bytes one behind the other. The standard library has such for its own
-// polynomials alone; with one it takes four times as long, which was a tenth of a
-// server's time under writes of a kilobyte, for its snapshots.
+// jones are the tables of Redis's CRC-64 (Jones polynomial, reflected, no inversion) for eight
+// bytes in a row. The standard library has such tables only for its own polynomials. With a single
+// table the checksum takes four times as long. That was a tenth of a server's time under writes of
+// a kilobyte, for its snapshots.
 var jones = func() (tables [8][256]uint64) {
 	const polynomial = 0x95ac9329ac4bc9b5
 	for i := range tables[0] {
@@ -28,7 +28,7 @@ var jones = func() (tables [8][256]uint64) {
 	return tables
 }()
 
-// checksum goes on with a checksum over more data.
+// checksum continues a checksum over more data.
 func checksum(sum uint64, data []byte) uint64 {
 	for ; len(data) >= 8; data = data[8:] {
 		sum ^= binary.LittleEndian.Uint64(data)

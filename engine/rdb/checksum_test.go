@@ -7,9 +7,9 @@ import (
 	"testing"
 )
 
-// The sum is Redis's, and the same however the data comes.
+// The checksum is Redis's, and the same however the data is split.
 func TestChecksum(t *testing.T) {
-	// What redis-server's own test expects of crc64.c.
+	// This is the expected value in redis-server's own test of crc64.c.
 	if sum := checksum(0, []byte("123456789")); sum != 0xe9c6d914c4b8d9ca {
 		t.Errorf("%x", sum)
 	}
@@ -22,7 +22,7 @@ func TestChecksum(t *testing.T) {
 		}
 		begin := r.Uint64()
 		at := r.IntN(len(data) + 1)
-		// Go's inverts before and after.
+		// Go's checksum inverts before and after.
 		want := ^crc64.Update(^begin, table, data)
 		if whole, parts := checksum(begin, data), checksum(checksum(begin, data[:at]), data[at:]); whole != want || parts != want {
 			t.Fatalf("%x from %x on: %x, in parts %x, want %x", data, begin, whole, parts, want)

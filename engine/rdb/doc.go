@@ -1,27 +1,26 @@
-// Package rdb reads and writes Redis's RDB format: the one form in which values
-// leave memory. Raft snapshots, DUMP and RESTORE, backups and imports all use
-// it, so a snapshot opens in redis-server and a dump of Redis opens here. What
-// Redis has no word for travels in auxiliary fields, which it ignores.
+// Package rdb reads and writes Redis's RDB format, the only form in which values leave memory. Raft
+// snapshots, DUMP and RESTORE, backups and imports all use it. So redis-server opens a snapshot of
+// Lockstep, and Lockstep opens a dump of Redis. Data for which Redis has no form is in auxiliary
+// fields, which Redis ignores.
 //
-// The format is that of Redis 7.0 (version 10), which everything later reads
-// too; files and payloads of versions up to 12 are taken as long as they hold
-// only what is known here.
+// The format is that of Redis 7.0 (version 10), which all later versions read. Files and payloads
+// of versions up to 12 are accepted if they contain only known types.
 //
-// Invariants: nothing here does I/O beyond the io.Reader or io.Writer it was
-// given; no room is made for what is merely announced; an error names what was
-// wrong, and no input makes the package panic.
+// Invariants: the package does I/O only through the io.Reader or io.Writer that it was given. It
+// allocates no memory for a length that is only claimed. An error says what was wrong, and no input
+// makes the package panic.
 package rdb
 
 // Versions of the format.
 const (
-	// Version is what is written, in files and payloads.
+	// Version is the version that is written, in files and payloads.
 	Version = 10
-	// VersionMax is the newest that is read.
+	// VersionMax is the newest version that is read.
 	VersionMax = 12
 )
 
-// Types of values. Those named after a compact form hold one blob of it; types of
-// versions past are read and not written.
+// Types of values. Types with the name of a compact form hold one blob of that form. Types of older
+// versions are read and not written.
 const (
 	TypeString             = 0
 	TypeList               = 1

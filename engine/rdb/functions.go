@@ -5,8 +5,8 @@ import (
 	"fmt"
 )
 
-// AppendFunctions appends the payload of FUNCTION DUMP: libraries as they stand in
-// a file, and the footer of every payload.
+// AppendFunctions appends the payload of FUNCTION DUMP: libraries as in a file, and the footer that
+// every payload has.
 func AppendFunctions(dst []byte, libraries [][]byte) []byte {
 	begin := len(dst)
 	for _, l := range libraries {
@@ -15,9 +15,9 @@ func AppendFunctions(dst []byte, libraries [][]byte) []byte {
 	return AppendFooter(dst, begin)
 }
 
-// ReadFunctions reads what AppendFunctions wrote, or Redis. ErrChecksum is
-// returned for a wrong footer, ErrType for what is no library, ErrFormat for one
-// that is cut off, or if they are longer than bytesMax together.
+// ReadFunctions reads the payload of AppendFunctions or of Redis. It returns ErrChecksum for a
+// wrong footer, and ErrType for an item that is not a library. It returns ErrFormat if a library is
+// cut off, or if the libraries are longer than bytesMax together.
 func ReadFunctions(payload []byte, bytesMax int) ([][]byte, error) {
 	body, ok := withoutFooter(payload)
 	if !ok {

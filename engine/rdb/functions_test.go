@@ -36,7 +36,7 @@ func TestLibrariesComeBackAsTheyWent(t *testing.T) {
 	}
 }
 
-// TestLibrariesAreNotUnpackedBeyondTheirBound: few bytes may claim to be many.
+// TestLibrariesAreNotUnpackedBeyondTheirBound: a few bytes may claim to unpack to many.
 func TestLibrariesAreNotUnpackedBeyondTheirBound(t *testing.T) {
 	// LZF: a literal byte, then copies of 264 bytes each.
 	packed := []byte{0, 'x'}

@@ -6,9 +6,8 @@ import (
 	"io"
 )
 
-// Joiner makes one file of several, one behind the other, without reading what
-// they hold. Each must begin with SelectDB before its first key, as what Writer
-// writes does, and only one may hold libraries of functions.
+// Joiner joins several files to one, without parsing their content. Each must begin with SelectDB
+// before its first key, as files of Writer do, and only one may contain libraries of functions.
 type Joiner struct {
 	out io.Writer
 	sum uint64
@@ -29,11 +28,11 @@ func (x *Joiner) write(b []byte) {
 	}
 }
 
-// fileTailBytes are the end of a file: the opcode and the checksum.
+// fileTailBytes is the length of the end of a file: the opcode and the checksum.
 const fileTailBytes = 1 + 8
 
-// Add appends what a file of this package's own version holds. ErrChecksum is
-// returned where the file is not what was written, ErrFormat where it is cut off.
+// Add appends the content of a file of this package's own version. It returns ErrChecksum if the
+// file has changed since it was written, and ErrFormat if it is cut off.
 func (x *Joiner) Add(in io.Reader) error {
 	buf := make([]byte, bufferBytes)
 	if _, err := io.ReadFull(in, buf[:fileHeadSize]); err != nil {
@@ -73,7 +72,7 @@ func (x *Joiner) checkTail(sum uint64, tail []byte) error {
 	return nil
 }
 
-// Close ends the file and returns the first error there was.
+// Close ends the file and returns the first error.
 func (x *Joiner) Close() error {
 	x.write([]byte{opEOF})
 	x.write(binary.LittleEndian.AppendUint64(nil, x.sum))

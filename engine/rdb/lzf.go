@@ -1,12 +1,12 @@
 package rdb
 
-// lzfRatioMax is more than LZF can make of a byte: 264 of three.
+// lzfRatioMax is more than LZF can make of one byte: 264 bytes of three.
 const lzfRatioMax = 100
 
-// lzfDecompress unpacks to exactly length bytes. LZF (Lehmann, liblzf) is a
-// row of literal runs, a byte with their length less one below 32, and of
-// references into what is unpacked already: three bits of length, where seven
-// means that a byte more follows, and thirteen bits of distance.
+// lzfDecompress unpacks to exactly length bytes. LZF (Lehmann, liblzf) is a sequence of literal
+// runs and of references. A literal run begins with a byte below 32, which is its length less one.
+// A reference into the unpacked data has three bits of length, where seven means that one more byte
+// follows, and thirteen bits of distance.
 func lzfDecompress(packed []byte, length uint64) ([]byte, bool) {
 	if length > lzfRatioMax*uint64(len(packed)) {
 		return nil, false
@@ -39,7 +39,7 @@ func lzfDecompress(packed []byte, length uint64) ([]byte, bool) {
 		if from < 0 || uint64(len(out)+n+2) > length {
 			return nil, false
 		}
-		// Byte by byte: the run may reach into itself.
+		// Copy byte by byte: the run may overlap itself.
 		for i := range n + 2 {
 			out = append(out, out[from+i])
 		}

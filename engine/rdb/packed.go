@@ -10,16 +10,15 @@ import (
 	"lockstep/engine/decimal"
 )
 
-// The compact forms in which Redis keeps and saves small collections: listpack,
-// intset, and of older versions ziplist and zipmap. Each is one blob. Numbers in
-// them are little-endian unless said otherwise.
+// The compact forms in which Redis keeps and saves small collections: listpack, intset, and in
+// older versions ziplist and zipmap. Each is one blob. Numbers in them are little-endian unless
+// said otherwise.
 //
-// A reader looks at every byte before it yields what follows from it, so a
-// false count, length or offset ends it with false and never leads outside the
-// blob.
+// A reader checks every byte before it yields an item that depends on it. So a false count, length
+// or offset ends the reader with false and never leads outside the blob.
 
-// Listpack: total bytes u32, elements u16 (65535: count them), elements, 0xff.
-// An element is its encoding, its data, and the length of both backwards.
+// Listpack: total bytes u32, elements u16 (65535: count them), elements, 0xff. An element is its
+// encoding, its data, and the length of both, to be read backwards.
 const (
 	packHeadBytes = 6
 	packEnd       = 0xff
@@ -48,8 +47,7 @@ func AppendListpack(dst []byte, items iter.Seq[[]byte]) []byte {
 	return dst
 }
 
-// AppendPackItem appends an element of a listpack: a number where the text is
-// one, else the text.
+// AppendPackItem appends an element of a listpack: a number if the text is one, otherwise the text.
 func AppendPackItem(dst, item []byte) []byte {
 	if n, ok := decimal.Int(item); ok {
 		return AppendPackNumber(dst, n)
@@ -91,8 +89,8 @@ func appendPackInt(dst []byte, n int64) []byte {
 	return binary.LittleEndian.AppendUint64(append(dst, packInt64), uint64(n))
 }
 
-// appendBackLength appends a length to be read from behind: seven bits a byte,
-// the lowest ones last, all bytes but the first with the high bit set.
+// appendBackLength appends a length that is read backwards: seven bits a byte, the lowest ones
+// last, and all bytes except the first with the high bit set.
 func appendBackLength(dst []byte, n int) []byte {
 	width := BackLengthBytes(n)
 	for i := width - 1; i >= 0; i-- {
@@ -105,8 +103,8 @@ func appendBackLength(dst []byte, n int) []byte {
 	return dst
 }
 
-// BackLengthBytes is the width of a length backwards. Redis takes one byte more
-// than it needs for the greatest length of two, three and four bytes.
+// BackLengthBytes is the number of bytes of such a length. Redis takes one byte more than it needs
+// for the greatest length of two, three and four bytes.
 func BackLengthBytes(n int) int {
 	switch {
 	case n < 1<<7:
@@ -121,7 +119,7 @@ func BackLengthBytes(n int) int {
 	return 5
 }
 
-// items hands out texts and numbers as texts, which are valid until the next.
+// items yields texts, and numbers as texts, which are valid until the next one.
 type items struct {
 	yield func([]byte) bool
 	buf   [decimal.BytesMax]byte
@@ -129,9 +127,8 @@ type items struct {
 
 func (t *items) number(n int64) bool { return t.yield(strconv.AppendInt(t.buf[:0], n, 10)) }
 
-// ReadListpack yields the items of a listpack, each valid until the next. It
-// returns false for a blob that is none, perhaps after some items, or when
-// yield does.
+// ReadListpack yields the items of a listpack, each valid until the next. It returns false if the
+// blob is not a listpack, possibly after some items, or if yield returns false.
 func ReadListpack(blob []byte, yield func(item []byte) bool) bool {
 	if len(blob) < packHeadBytes+1 || uint64(binary.LittleEndian.Uint32(blob)) != uint64(len(blob)) {
 		return false
@@ -154,8 +151,8 @@ func ReadListpack(blob []byte, yield func(item []byte) bool) bool {
 	}
 }
 
-// CheckListpack reports whether a blob is a listpack in every byte, lengths
-// backwards included, for one that is kept as it is.
+// CheckListpack reports whether every byte of a blob fits a listpack, including the backward
+// lengths. It is for a blob that is kept as it is.
 func CheckListpack(blob []byte) bool {
 	if len(blob) < packHeadBytes+1 || uint64(binary.LittleEndian.Uint32(blob)) != uint64(len(blob)) {
 		return false
@@ -174,8 +171,7 @@ func CheckListpack(blob []byte) bool {
 	return blob[end] == packEnd && (count == packCountMax || n == count)
 }
 
-// packItem yields the element at the front of b and returns its length without
-// the length backwards.
+// packItem yields the element at the front of b and returns its length without the backward length.
 func (t *items) packItem(b []byte) (width int, ok bool) {
 	item, width, ok := readPackItem(b)
 	switch {
@@ -187,23 +183,22 @@ func (t *items) packItem(b []byte) (width int, ok bool) {
 	return width, t.yield(item.Text)
 }
 
-// PackItem is an element of a listpack: a text, which points into the
-// listpack, or a number.
+// PackItem is an element of a listpack: a text, which points into the listpack, or a number.
 type PackItem struct {
 	Text     []byte
 	Number   int64
 	IsNumber bool
 }
 
-// ReadPackItem reads the element at the front of b and returns the length of
-// all of it; false if it is none, or not all of it is there.
+// ReadPackItem reads the element at the front of b and returns its whole length. It returns false
+// if there is no element, or only a part of one.
 func ReadPackItem(b []byte) (item PackItem, width int, ok bool) {
 	item, width, ok = readPackItem(b)
 	width += BackLengthBytes(width)
 	return item, width, ok && width <= len(b)
 }
 
-// readPackItem reads an element without its length backwards.
+// readPackItem reads an element without its backward length.
 func readPackItem(b []byte) (item PackItem, width int, ok bool) {
 	if len(b) == 0 {
 		return item, 0, false
@@ -273,7 +268,7 @@ func AppendIntset(dst []byte, sorted []int64) []byte {
 	return dst
 }
 
-// ReadIntset returns the numbers of an intset; false for a blob that is none.
+// ReadIntset returns the numbers of an intset. It returns false if the blob is not an intset.
 func ReadIntset(blob []byte) ([]int64, bool) {
 	if len(blob) < intsetHeadBytes {
 		return nil, false

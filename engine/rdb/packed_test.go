@@ -56,7 +56,7 @@ func TestAnIntsetComesBackAsItWent(t *testing.T) {
 	}
 }
 
-// These blobs were put together by hand from the formats' descriptions.
+// These blobs were put together by hand from the descriptions of the formats.
 func TestOldForms(t *testing.T) {
 	zip := "\x00\x02ab" + "\x04\xc0\x00\x01" + "\x04\xf3" + "\x02\xfe\xff" + "\x03\x40\x03abc" + "\x06\xf0\x00\x00\x80" + "\xfe\x05\x00\x00\x00\x80\x00\x00\x00\x01z"
 	blob := append([]byte{byte(zipHeadBytes + len(zip) + 1), 0, 0, 0, byte(zipHeadBytes + len(zip) - 11), 0, 0, 0, 7, 0}, zip+"\xff"...)
@@ -70,7 +70,7 @@ func TestOldForms(t *testing.T) {
 	}
 }
 
-// Blobs with any bytes changed end with an answer.
+// Reading a blob with any changed bytes comes to an end.
 func TestDamagedBlobsEnd(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 1))
 	whole := AppendListpack(nil, func(yield func([]byte) bool) {

@@ -6,8 +6,7 @@ import (
 	"math"
 )
 
-// A payload is what DUMP answers and RESTORE takes: a value as it stands in a
-// file.
+// A payload is the reply of DUMP and the argument of RESTORE. It contains a value as in a file:
 //
 //	type u8  body  version u16  CRC-64 of all before, u64
 //
@@ -29,9 +28,8 @@ func OpenPayload(payload []byte) (typ byte, body []byte, ok bool) {
 	return body[0], body[1:], true
 }
 
-// UnpackedBytes bounds what the texts of a payload unpack to: 0 if none is
-// packed. It reads no further than a string's head, and takes of other types the
-// most that can be.
+// UnpackedBytes bounds the length of a payload's texts after unpacking. It is 0 if no text is
+// packed. It reads only the head of a string. For other types it returns the most that is possible.
 func UnpackedBytes(payload []byte) int64 {
 	if len(payload) < 2 || bytes.IndexByte(payload[1:], formLZF) < 0 {
 		return 0

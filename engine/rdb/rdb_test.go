@@ -82,8 +82,7 @@ func TestAFileComesBackAsItWent(t *testing.T) {
 	}
 }
 
-// What the node of a Redis Cluster says of its hash slots, and of the sizes of its
-// tables, stands between the keys.
+// A node of a Redis Cluster writes the sizes of its hash slots and of its tables between the keys.
 func TestSizesAreReadOver(t *testing.T) {
 	text := "REDIS0012\xfe\x03\xfb\x02\x00" +
 		"\xf4\x80\x00\x00\x2f\xff\x01\x00" + "\x00\x01a\x01A" +
@@ -151,7 +150,7 @@ func TestADamagedFileIsRefused(t *testing.T) {
 	}
 }
 
-// An announced length makes no room by itself.
+// A claimed length allocates no memory by itself.
 func TestALieAboutLengthCostsNothing(t *testing.T) {
 	lie := append([]byte("REDIS0010\x00\x01k"), length32, 0x3f, 0xff, 0xff, 0xff)
 	n := testing.AllocsPerRun(10, func() {
@@ -171,9 +170,8 @@ func TestALieAboutLengthCostsNothing(t *testing.T) {
 	}
 }
 
-// A node of a stream, or a hash that is kept packed, may have 1 GiB before its
-// listpack is built. What was written must be read: here the file alone is too
-// short.
+// A node of a stream, or a hash that is kept packed, may have 1 GiB before its listpack is built.
+// Such a listpack must be readable. Here only the file is too short.
 func TestALongListpackIsRead(t *testing.T) {
 	for _, n := range []uint64{1<<30 + 1, 3 << 30, math.MaxUint32} {
 		body := append(AppendLength(nil, n), make([]byte, 3*bufferBytes)...)
@@ -243,8 +241,8 @@ func FuzzOpenPayload(f *testing.F) {
 	})
 }
 
-// A long text goes into a file without a copy of it: what a snapshot needs beside
-// the state does not depend on the longest value.
+// A long text is written without a copy of it: a snapshot needs no more memory if the longest value
+// is longer.
 func TestALongTextDoesNotPassThroughTheBuffer(t *testing.T) {
 	long := bytes.Repeat([]byte("x"), 40*bufferBytes)
 	var out bytes.Buffer

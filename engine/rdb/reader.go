@@ -8,14 +8,14 @@ import (
 	"strconv"
 )
 
-// Event is what stands next in a file: an auxiliary field, a library of
-// functions, a key, whose value follows, or the end. What it refers to is valid until the next one.
+// Event is the next item of a file: an auxiliary field, a library of functions, a key, whose value
+// follows, or the end. The memory that it refers to is valid until the next event.
 type Event struct {
-	// Aux and Value are an auxiliary field; Aux is nil otherwise.
+	// Aux and Value are an auxiliary field. Aux is nil for other events.
 	Aux, Value []byte
-	// Function is a library's text, nil otherwise.
+	// Function is the text of a library, otherwise nil.
 	Function []byte
-	// DB, Key, ExpireAtMs and the Type of its value are a key.
+	// DB, Key, ExpireAtMs and the Type of its value describe a key.
 	DB         int
 	Key        []byte
 	ExpireAtMs int64
@@ -23,8 +23,8 @@ type Event struct {
 	EOF        bool
 }
 
-// Reader reads a file. The caller, who knows the type of a key, reads its value from
-// Source before it calls Next again.
+// Reader reads a file. The caller knows the type of a key, and reads the key's value from Source
+// before it calls Next again.
 type Reader struct {
 	Source
 	db  int
@@ -44,7 +44,7 @@ func NewReader(r io.Reader) (*Reader, error) {
 	return x, nil
 }
 
-// Next returns what stands next.
+// Next returns the next event.
 func (x *Reader) Next() (Event, error) {
 	var e Event
 	for {
@@ -62,7 +62,7 @@ func (x *Reader) Next() (Event, error) {
 	}
 }
 
-// special reads what an opcode announces; done when that is an event.
+// special reads the item after an opcode. done is set if the item is an event.
 func (x *Reader) special(e *Event, op byte) (done bool, err error) {
 	var n uint64
 	switch op {
@@ -77,7 +77,7 @@ func (x *Reader) special(e *Event, op byte) (done bool, err error) {
 	case opResizeDB:
 		err = x.lengths(2)
 	case opSlotInfo:
-		err = x.lengths(3) // which slot, and how many keys and expiries it has
+		err = x.lengths(3) // the slot, and the numbers of its keys and expiries
 	case opExpireMs, opExpireSec:
 		err = x.expiry(e, op)
 	case opIdle:
@@ -93,7 +93,7 @@ func (x *Reader) special(e *Event, op byte) (done bool, err error) {
 	return false, err
 }
 
-// lengths passes over n lengths.
+// lengths skips n lengths.
 func (x *Reader) lengths(n int) (err error) {
 	for ; n > 0 && err == nil; n-- {
 		_, err = x.Length()
@@ -116,7 +116,7 @@ func (x *Reader) expiry(e *Event, op byte) error {
 	return err
 }
 
-// end checks the checksum, which is 0 in files that have none.
+// end checks the checksum, which is 0 in files without one.
 func (x *Reader) end() error {
 	x.addUp()
 	want := x.sum

@@ -18,30 +18,28 @@ var (
 	ErrType     = errors.New("rdb: unknown type of value")
 )
 
-// textBytesMax is the longest text a file may hold: that of a listpack, which says
-// its length itself. Values of the types that are kept as one have up to 1 GiB in
-// all, and what a listpack puts around each element comes on top: whatever a
-// shard may hold, its snapshot must be read again.
+// textBytesMax is the longest text that a file may contain: the longest listpack, which gives its
+// own length. Values of the types that are kept as a listpack have up to 1 GiB in all, and the
+// bytes around each element come on top. Every value that a shard may hold must be readable from
+// its snapshot.
 const textBytesMax = math.MaxUint32
 
-// unpackedBytesMax bounds what a packed text unpacks to, and what all those of one
-// payload do together. A payload of some megabytes could else become hundreds of
-// gigabytes, on every replica; what is read from a file was in memory once.
+// unpackedBytesMax bounds the length of a packed text after unpacking, and that of all texts of one
+// payload together. Otherwise a payload of some megabytes could become hundreds of gigabytes, on
+// every replica. Data in a file was in memory before.
 const unpackedBytesMax = 1 << 30
 
-// Source is what values are read from: a file, as it arrives, or a payload. It
-// makes room for no more than has arrived, and keeps the checksum of all that
-// was read.
+// Source reads values from a file, as it arrives, or from a payload. It allocates memory only for
+// data that has arrived, and computes the checksum of all data that was read.
 type Source struct {
-	in io.Reader // nil: buf is all there is
-	// buf[at:end] has arrived and was not read, buf[summed:at] was read and is
-	// not in sum.
+	in io.Reader // nil: buf is everything
+	// buf[at:end] has arrived and was not read. buf[summed:at] was read and is not in sum yet.
 	buf             []byte
 	summed, at, end int
 	sum             uint64
-	// unpacked counts the bytes that texts of a payload were unpacked to.
+	// unpacked counts the bytes to which texts of a payload were unpacked.
 	unpacked uint64
-	// unpackedMax bounds them, 0: unpackedBytesMax does.
+	// unpackedMax bounds unpacked. 0 means unpackedBytesMax.
 	unpackedMax uint64
 	each        func(bytes int)
 	trusted     bool
@@ -51,26 +49,26 @@ type Source struct {
 // NewSource returns a source of one value: the body of a payload.
 func NewSource(body []byte) *Source { return &Source{buf: body, end: len(body)} }
 
-// OnText has each called for every text, with its length in bytes: a value may have millions.
+// OnText makes the source call each for every text, with its length in bytes: a value may have
+// millions.
 func (s *Source) OnText(each func(bytes int)) { s.each = each }
 
-// Offset says that times are read which had so much added when they were written (Writer.Offset).
+// Offset sets the offset that was added to all times when they were written (Writer.Offset).
 func (s *Source) Offset(ms int64) { s.offsetMs = ms }
 
-// Time is a time that was read, as it is to be kept.
+// Time converts a time that was read to the one that is kept.
 func (s *Source) Time(ms int64) int64 { return shifted(ms, -s.offsetMs) }
 
-// Trust says that the values were taken in before: a snapshot holds them as they have
-// become since.
+// Trust says that the values were accepted before: a snapshot has them in their present form.
 func (s *Source) Trust() { s.trusted = true }
 
-// Trusted reports whether they were.
+// Trusted reports whether Trust was called.
 func (s *Source) Trusted() bool { return s.trusted }
 
 // Done reports whether a payload's body was read to its end.
 func (s *Source) Done() bool { return s.in == nil && s.at == s.end }
 
-// more makes at least n bytes ready, n being at most bufferBytes.
+// more makes at least n bytes ready. n is at most bufferBytes.
 func (s *Source) more(n int) error {
 	if s.end-s.at >= n {
 		return nil
@@ -89,7 +87,7 @@ func (s *Source) more(n int) error {
 	return nil
 }
 
-// addUp brings the checksum to what was read.
+// addUp adds the bytes that were read to the checksum.
 func (s *Source) addUp() {
 	if s.in != nil {
 		s.sum = checksum(s.sum, s.buf[s.summed:s.at])
@@ -106,8 +104,8 @@ func (s *Source) Byte() (byte, error) {
 	return s.buf[s.at-1], nil
 }
 
-// Bytes reads n bytes. They are valid until the next read. What is longer than
-// the buffer is gathered in steps: n may be a lie.
+// Bytes reads n bytes. They are valid until the next read. If n is greater than the buffer they are
+// collected in steps, because n may be false.
 func (s *Source) Bytes(n uint64) ([]byte, error) {
 	if n > textBytesMax {
 		return nil, fmt.Errorf("%w: %d bytes", ErrFormat, n)
@@ -241,8 +239,8 @@ func (s *Source) Double() (float64, error) {
 	return math.Float64frombits(binary.LittleEndian.Uint64(b)), nil
 }
 
-// TextDouble reads a number written as a short text, as files of old versions
-// hold the scores of sorted sets.
+// TextDouble reads a number in the form of a short text, as in the scores of sorted sets in files
+// of old versions.
 func (s *Source) TextDouble() (float64, error) {
 	n, err := s.Byte()
 	if err != nil {

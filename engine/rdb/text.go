@@ -7,8 +7,7 @@ import (
 	"lockstep/engine/decimal"
 )
 
-// First bytes of a text: its length in 6, 14, 32 or 64 bits, or one of the
-// special forms.
+// First bytes of a text: its length in 6, 14, 32 or 64 bits, or one of the special forms.
 const (
 	length14  = 0x40
 	length32  = 0x80
@@ -32,9 +31,9 @@ func AppendLength(dst []byte, n uint64) []byte {
 	return binary.BigEndian.AppendUint64(append(dst, length64), n)
 }
 
-// AppendText appends a text: as a number where it is the decimal form of one of
-// up to 32 bits, else as it is. Texts are not compressed: what is written most
-// are snapshots of short values.
+// AppendText appends a text: as a number if it is the decimal form of one of up to 32 bits,
+// otherwise unchanged. Texts are not compressed, because most of the output is snapshots of short
+// values.
 func AppendText(dst, text []byte) []byte {
 	if n, ok := decimal.Int(text); ok {
 		switch {

@@ -5,12 +5,12 @@ import (
 	"fmt"
 )
 
-// Whole reports whether what was written to it is a file as it was written, by its checksum,
-// without reading what is in it. Its zero value is ready.
+// Whole checks by the checksum whether the data that is written to it is a complete file, without
+// parsing the content. Its zero value is ready.
 type Whole struct {
 	sum   uint64
 	bytes int
-	// tail are the last bytes, in which the checksum may stand; the sum is of all before.
+	// tail are the last bytes, which may be the checksum. sum is that of all bytes before.
 	tail []byte
 }
 
@@ -22,7 +22,7 @@ func (w *Whole) Write(b []byte) (int, error) {
 	n := len(b)
 	w.bytes += n
 	if len(w.tail)+n > sumBytes {
-		// What is certainly no part of the checksum.
+		// These bytes are certainly not part of the checksum.
 		from := w.tail[:min(len(w.tail), len(w.tail)+n-sumBytes)]
 		w.sum = checksum(w.sum, from)
 		w.tail = w.tail[:copy(w.tail, w.tail[len(from):])]
@@ -34,7 +34,7 @@ func (w *Whole) Write(b []byte) (int, error) {
 	return n, nil
 }
 
-// Err says why it is no whole file, nil if it is one.
+// Err returns why the data is not a complete file, or nil if it is one.
 func (w *Whole) Err() error {
 	if w.bytes < fileHeadSize+1+sumBytes {
 		return fmt.Errorf("%w: %d bytes are no file", ErrChecksum, w.bytes)

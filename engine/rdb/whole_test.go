@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// TestAFileIsWholeWhateverPiecesItComesIn: and none is that was changed or cut anywhere.
+// TestAFileIsWholeWhateverPiecesItComesIn: a file is complete however it is split into pieces, and
+// not if it was changed or cut anywhere.
 func TestAFileIsWholeWhateverPiecesItComesIn(t *testing.T) {
 	r := rand.New(rand.NewSource(1))
 	for n := range 40 {

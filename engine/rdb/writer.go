@@ -8,9 +8,9 @@ import (
 	"math"
 )
 
-// Opcodes of a file. What is below them is the type of a key's value.
+// Opcodes of a file. A lower byte is the type of a key's value.
 const (
-	opSlotInfo   = 0xf4 // Redis 7.4, of a node of a cluster
+	opSlotInfo   = 0xf4 // Redis 7.4, written by a node of a cluster
 	opFunction   = 0xf5
 	opFreq       = 0xf9
 	opIdle       = 0xf8
@@ -26,18 +26,18 @@ const (
 	bufferBytes  = 64 << 10
 )
 
-// Writer writes a file. Errors are kept and told by Close.
+// Writer writes a file. Close returns the first error.
 type Writer struct {
 	out *bufio.Writer
 	sum uint64
 	buf []byte
 	err error
-	// value is the one being written.
+	// value is the value that is being written.
 	value    Value
 	offsetMs int64
 }
 
-// Offset has so much added to all times that are written from now on: they are kept in another time than that of day.
+// Offset sets an offset that is added to all times from now on: stored times are not times of day.
 func (x *Writer) Offset(ms int64) { x.offsetMs = ms }
 
 // NewWriter begins a file.
@@ -48,7 +48,7 @@ func NewWriter(w io.Writer) *Writer {
 	return x
 }
 
-// flush writes what was put together in buf.
+// flush writes the content of buf.
 func (x *Writer) flush() {
 	x.write(x.buf)
 	x.buf = x.buf[:0]
@@ -62,8 +62,7 @@ func (x *Writer) write(b []byte) {
 	_, x.err = x.out.Write(b)
 }
 
-// Aux writes an auxiliary field. Redis ignores those it does not know,
-// wherever they stand.
+// Aux writes an auxiliary field. Redis ignores fields that it does not know, at any place.
 func (x *Writer) Aux(name string, value []byte) {
 	x.buf = AppendText(append(x.buf, opAux), []byte(name))
 	x.buf = AppendLength(x.buf, uint64(len(value)))
@@ -71,7 +70,7 @@ func (x *Writer) Aux(name string, value []byte) {
 	x.write(value)
 }
 
-// Function writes a library of functions, as the text it is loaded from.
+// Function writes a library of functions, as the text that it is loaded from.
 func (x *Writer) Function(library []byte) {
 	x.buf = AppendText(append(x.buf, opFunction), library)
 	x.flush()
@@ -83,8 +82,8 @@ func (x *Writer) SelectDB(db int) {
 	x.flush()
 }
 
-// Key begins a key with its expiry (0: none) and the type of its value, which
-// is to be written next to what is returned.
+// Key begins a key with its expiry (0 for none) and the type of its value. The caller must write
+// the value to the result next.
 func (x *Writer) Key(key []byte, expireAtMs int64, typ byte) *Value {
 	if expireAtMs != 0 {
 		x.buf = binary.LittleEndian.AppendUint64(append(x.buf, opExpireMs), uint64(shifted(expireAtMs, x.offsetMs)))
@@ -94,8 +93,8 @@ func (x *Writer) Key(key []byte, expireAtMs int64, typ byte) *Value {
 	return &x.value
 }
 
-// Value takes the body of one value: for a file, which it is passed on to in
-// pieces, or for a payload.
+// Value collects the body of one value: for a file, to which it passes the body on in pieces, or
+// for a payload.
 type Value struct {
 	buf      []byte
 	out      *Writer
@@ -109,11 +108,11 @@ func NewValue(dst []byte) *Value { return &Value{buf: dst} }
 // Offset is Writer.Offset for a payload.
 func (v *Value) Offset(ms int64) { v.offsetMs = ms }
 
-// Time is a time as it is to be written.
+// Time converts a time to the one that is written.
 func (v *Value) Time(ms int64) int64 { return shifted(ms, v.offsetMs) }
 
-// shifted adds an offset to a time. 0 and what is below are no times. A time does not become one of these, nor more
-// than a number holds.
+// shifted adds an offset to a time. 0 and below mean no time and stay unchanged. Any other result
+// is at least 1, and at most the greatest number.
 func shifted(ms, offsetMs int64) int64 {
 	switch {
 	case ms <= 0:
@@ -124,10 +123,11 @@ func shifted(ms, offsetMs int64) int64 {
 	return max(ms+offsetMs, 1)
 }
 
-// OnText has each called for every text, with its length in bytes: a value may have millions.
+// OnText makes the value call each for every text, with its length in bytes: a value may have
+// millions.
 func (v *Value) OnText(each func(bytes int)) { v.each = each }
 
-// Body returns what NewValue was given and what was written since.
+// Body returns the argument of NewValue with everything that was written since.
 func (v *Value) Body() []byte { return v.buf }
 
 // End ends a value of a file.
@@ -159,7 +159,7 @@ func (v *Value) Text(text []byte) {
 	v.written()
 }
 
-// Blob writes a text that is no number.
+// Blob writes a text that is not written as a number.
 func (v *Value) Blob(blob []byte) {
 	v.buf = AppendLength(v.buf, uint64(len(blob)))
 	v.Raw(blob)
@@ -171,7 +171,7 @@ func (v *Value) Double(f float64) {
 	v.written()
 }
 
-// Raw writes bytes as they are. Long ones go to a file by themselves: the buffer
+// Raw writes bytes unchanged. Long ones bypass the buffer on their way to a file, so the buffer
 // stays short.
 func (v *Value) Raw(b []byte) {
 	if v.out != nil && len(b) >= bufferBytes {
@@ -184,10 +184,10 @@ func (v *Value) Raw(b []byte) {
 	v.written()
 }
 
-// Err is the first error there was. What is written after it is thrown away.
+// Err is the first error. Later writes are discarded.
 func (x *Writer) Err() error { return x.err }
 
-// Close ends the file and returns the first error there was.
+// Close ends the file and returns the first error.
 func (x *Writer) Close() error {
 	x.write([]byte{opEOF})
 	x.write(binary.LittleEndian.AppendUint64(nil, x.sum))

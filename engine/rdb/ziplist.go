@@ -2,10 +2,9 @@ package rdb
 
 import "encoding/binary"
 
-// Ziplist, which Redis wrote before version 7: total bytes u32, offset of the
-// last element u32, elements u16, elements, 0xff. An element is the length of
-// the one before (one byte, or 0xfe and four), its encoding and its data. Text
-// lengths of more than a byte are big-endian.
+// Ziplist, which Redis wrote before version 7: total bytes u32, offset of the last element u32,
+// elements u16, elements, 0xff. An element is the length of the element before it (one byte, or
+// 0xfe and four), its encoding and its data. Text lengths of more than a byte are big-endian.
 const (
 	zipHeadBytes = 10
 	zipEnd       = 0xff
@@ -21,8 +20,8 @@ const (
 	zipSmallMax  = 0xfd
 )
 
-// ReadZiplist yields the items of a ziplist, as ReadListpack does. What Redis
-// needs to walk one backwards must be right, too, as where it sanitizes payloads.
+// ReadZiplist yields the items of a ziplist, as ReadListpack does. The parts that Redis needs for
+// walking backwards must be correct, too, as in a Redis that sanitizes payloads.
 func ReadZiplist(blob []byte, yield func(item []byte) bool) bool {
 	if len(blob) < zipHeadBytes+1 || uint64(binary.LittleEndian.Uint32(blob)) != uint64(len(blob)) {
 		return false
@@ -50,8 +49,8 @@ func ReadZiplist(blob []byte, yield func(item []byte) bool) bool {
 	return blob[len(blob)-1] == zipEnd && (count == packCountMax || n == count)
 }
 
-// zipPrev reads the length of the element before, which is known, and returns
-// how many bytes it takes; an encoding stands behind it.
+// zipPrev reads the length of the element before, which is known to be want, and returns how many
+// bytes the length takes. At least one byte, the encoding, follows.
 func zipPrev(b []byte, want int) (width int, ok bool) {
 	switch {
 	case b[0] == zipEnd || len(b) < 2:
@@ -64,8 +63,8 @@ func zipPrev(b []byte, want int) (width int, ok bool) {
 	return 5, uint64(binary.LittleEndian.Uint32(b[1:])) == uint64(want)
 }
 
-// zipItem yields the element at the front of b, which begins with its encoding,
-// and returns its length.
+// zipItem yields the element at the front of b, which begins with its encoding, and returns its
+// length.
 func (t *items) zipItem(b []byte) (width int, ok bool) {
 	text := func(headBytes int, n uint64) (int, bool) {
 		if n > uint64(len(b)-headBytes) {
@@ -109,10 +108,10 @@ func (t *items) zipItem(b []byte) (width int, ok bool) {
 	return 0, false
 }
 
-// ReadZipmap yields the fields and values of a zipmap, which Redis wrote for
-// small hashes before version 2.6: pairs u8 (254: count them), pairs, 0xff. A
-// text is its length (one byte, or 0xfe and four) and its bytes; between a
-// value's length and its bytes stands the number of unused bytes behind it.
+// ReadZipmap yields the fields and values of a zipmap, which Redis wrote for small hashes before
+// version 2.6: pairs u8 (254: count them), pairs, 0xff. A text is its length (one byte, or 0xfe and
+// four) and its bytes. Between a value's length and its bytes is the number of unused bytes behind
+// the value.
 func ReadZipmap(blob []byte, yield func(item []byte) bool) bool {
 	if len(blob) < 2 || blob[len(blob)-1] != zipEnd {
 		return false

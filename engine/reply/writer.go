@@ -1,13 +1,12 @@
 // Package reply builds RESP2 and RESP3 replies in memory.
 //
-// It stands at the bottom of the tree because replies are made where commands
-// run, inside the engine, and a reply is part of what replicas must agree on:
-// the same command on the same state gives the same bytes. The version of the
-// protocol travels with the command, so a reply is rendered once, for the
-// client that asked.
+// It is at the bottom of the tree because replies are made where commands run, inside the engine.
+// Replicas must agree on replies: the same command on the same state gives the same bytes. The
+// version of the protocol goes with the command, so a reply is rendered once, for the client that
+// sent the command.
 //
-// A Writer only appends to a slice: it does no I/O and keeps no state beyond
-// its buffer, so a partly written reply can be cut off again with Truncate.
+// A Writer only appends to a slice. It does no I/O and has no state except its buffer, so a partly
+// written reply can be removed again with Truncate.
 package reply
 
 import (
@@ -41,18 +40,17 @@ func (w *Writer) Reset(proto int) {
 	w.Proto = proto
 }
 
-// Bytes returns what was written since Reset. It is valid until the next write.
+// Bytes returns the bytes that were written since Reset. They are valid until the next write.
 func (w *Writer) Bytes() []byte { return w.buf }
 
 // Len is the number of bytes written since Reset.
 func (w *Writer) Len() int { return len(w.buf) }
 
-// Truncate cuts the buffer back to n bytes, dropping a reply begun after Len
-// returned n.
+// Truncate cuts the buffer back to n bytes. That drops a reply that was begun after Len returned n.
 func (w *Writer) Truncate(n int) { w.buf = w.buf[:min(n, len(w.buf))] }
 
-// Release gives up a buffer larger than max bytes, so that one large reply
-// does not pin its memory for ever.
+// Release discards a buffer larger than max bytes, so that one large reply does not keep its memory
+// for ever.
 func (w *Writer) Release(max int) {
 	if cap(w.buf) > max {
 		w.buf = nil
@@ -61,8 +59,8 @@ func (w *Writer) Release(max int) {
 
 func (w *Writer) resp3() bool { return w.Proto == RESP3 }
 
-// headerBytesMax is the length in bytes of a prefix, an int64 and two line ends:
-// that of the header's and that of the text behind it.
+// headerBytesMax is the length in bytes of a prefix, an int64 and two line ends: that of the header
+// and that of the text behind it.
 const headerBytesMax = 1 + 20 + 4
 
 func (w *Writer) header(prefix byte, n int64) {
@@ -84,8 +82,8 @@ func (w *Writer) OK() { w.buf = append(w.buf, "+OK\r\n"...) }
 // Status writes a simple string. CR and LF in s become spaces.
 func (w *Writer) Status(s string) { w.line('+', s) }
 
-// Error writes an error reply; msg begins with the error's code ("ERR ...").
-// CR and LF at its ends are cut, others become spaces, as Redis does.
+// Error writes an error reply; msg begins with the error's code ("ERR ..."). As in Redis, CR and LF
+// at its ends are cut, and others become spaces.
 func (w *Writer) Error(msg string) { w.line('-', strings.Trim(msg, "\r\n")) }
 
 func (w *Writer) line(prefix byte, s string) {
@@ -134,7 +132,7 @@ func (w *Writer) Null() {
 	w.buf = append(w.buf, "$-1\r\n"...)
 }
 
-// NullArray writes the null that stands in an array's place.
+// NullArray writes the null that replaces an array.
 func (w *Writer) NullArray() {
 	if w.resp3() {
 		w.buf = append(w.buf, "_\r\n"...)
@@ -146,8 +144,8 @@ func (w *Writer) NullArray() {
 // Array begins an array of n replies.
 func (w *Writer) Array(n int) { w.header('*', int64(n)) }
 
-// ArrayFrom makes an array of n replies of what was written since Len returned
-// at, for one whose length is not known before.
+// ArrayFrom puts the header of an array of n replies before the bytes that were written since Len
+// returned at. It is for an array whose length is not known in advance.
 func (w *Writer) ArrayFrom(at, n int) { w.headerAt(at, '*', n) }
 
 // MapFrom is ArrayFrom for a map of n pairs.
@@ -159,7 +157,7 @@ func (w *Writer) MapFrom(at, n int) {
 	w.headerAt(at, '*', 2*n)
 }
 
-// BulkFrom puts a bulk string before what was written since Len returned at.
+// BulkFrom puts a bulk string before the bytes that were written since Len returned at.
 func (w *Writer) BulkFrom(at int, b []byte) {
 	end := len(w.buf)
 	w.Bulk(b)

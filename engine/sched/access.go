@@ -2,7 +2,7 @@ package sched
 
 import "slices"
 
-// Mode is how a lock slot is taken.
+// Mode is how a lock slot is locked.
 type Mode uint8
 
 const (
@@ -12,19 +12,18 @@ const (
 	Exclusive
 )
 
-// SlotMode is one lock slot and how it is taken.
+// SlotMode is one lock slot and the mode in which it is locked.
 type SlotMode struct {
 	Slot int32
 	Mode Mode
 }
 
-// Access is what a task will lock. The zero value locks nothing: the task
-// needs a permit alone (scan-like work).
+// Access is the set of locks that a task needs. The zero value locks nothing: the task then needs
+// only a permit (scan-like work).
 type Access struct {
-	// Global takes the whole table, exclusively; Slots is then ignored.
+	// Global locks the whole table exclusively. Slots is then ignored.
 	Global bool
-	// Slots is sorted by slot, each slot once, with the stronger mode. Add
-	// keeps it so.
+	// Slots is sorted by slot. Each slot is in it once, with the stronger mode. Add keeps it so.
 	Slots []SlotMode
 }
 

@@ -2,9 +2,9 @@ package sched
 
 // Holder describes work that holds locks.
 type Holder struct {
-	// Label is the command, Detail the program that it runs; "" where that was not told.
+	// Label is the command, Detail the program that it runs. They are "" if they are not known.
 	Label, Detail string
-	// RanNs is for how long it has run; 0: that is not known.
+	// RanNs is for how long it has run, 0 if that is not known.
 	RanNs int64
 	// beganNs is Ticket.beganNs.
 	beganNs int64
@@ -22,9 +22,10 @@ func (t *Ticket) holder() Holder { return Holder{Label: t.Label, Detail: t.Detai
 
 // WaitError is the error of a caller that gave up waiting for its locks or a permit.
 type WaitError struct {
-	// Cause is that of the context.
+	// Cause is the error of the context.
 	Cause error
-	// By is what stood in the way when it gave up, and WaitedNs for how long it had waited.
+	// By is the work that was in the way when the caller gave up. WaitedNs is how long the caller
+	// had waited.
 	By       Holder
 	WaitedNs int64
 }
@@ -35,15 +36,15 @@ func (e *WaitError) Error() string { return "waited for " + e.By.Name() + ": " +
 // Unwrap implements error.
 func (e *WaitError) Unwrap() error { return e.Cause }
 
-// Longest is the work that has held its locks for longest, of that whose beginning was noted.
-// The zero Holder: there is none.
+// Longest is the work that has held its locks for the longest time, among the work whose start was
+// recorded. It is the zero Holder if there is none.
 func (s *Scheduler) Longest() Holder {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.toldLocked(s.longestLocked())
 }
 
-// InTheWay is what would keep a task of this access waiting. The zero Holder: nothing does.
+// InTheWay is the work that would keep a task of this access waiting, or the zero Holder.
 func (s *Scheduler) InTheWay(a *Access) Holder {
 	var t Ticket
 	t.fill(s, a)
@@ -58,7 +59,7 @@ func (s *Scheduler) InTheWay(a *Access) Holder {
 	return Holder{}
 }
 
-// aheadLocked is what a ticket waits for that has not all it needs.
+// aheadLocked is the work that a ticket waits for. The ticket has not got all that it needs.
 func (s *Scheduler) aheadLocked(t *Ticket) Holder {
 	for i := range t.places {
 		if p := &t.places[i]; !p.granted {
@@ -68,8 +69,9 @@ func (s *Scheduler) aheadLocked(t *Ticket) Holder {
 	return s.toldLocked(s.longestLocked())
 }
 
-// inRowLocked is who keeps others out of a row. Where somebody waits at its head for keyed
-// work, which shares the global row unseen, it is what has run for longest.
+// inRowLocked is the work that keeps others out of a row. The global row does not list the keyed
+// work that shares it. If a ticket waits there for keyed work, the result is the work that has run
+// for the longest time.
 func (s *Scheduler) inRowLocked(r *row) Holder {
 	if r.holder != nil {
 		return r.holder.holder()
@@ -95,7 +97,7 @@ func (s *Scheduler) longestLocked() (longest Holder) {
 	return longest
 }
 
-// toldLocked says for how long a holder has run.
+// toldLocked fills in for how long a holder has run.
 func (s *Scheduler) toldLocked(h Holder) Holder {
 	if h.beganNs != 0 {
 		h.RanNs = s.now() - h.beganNs

@@ -16,7 +16,7 @@ func clocked(t *testing.T, cfg Config) (s *Scheduler, clock *atomic.Int64) {
 	return newTable(t, cfg), clock
 }
 
-// stopped is a task that runs until it is let go.
+// stopped is a task that runs until its test lets it go on.
 type stopped struct{ entered, open chan struct{} }
 
 func newStopped() *stopped { return &stopped{make(chan struct{}, 1), make(chan struct{})} }
@@ -36,8 +36,8 @@ func submitStopped(s *Scheduler, a Access, label, detail string) *stopped {
 	return work
 }
 
-// Who gives up is told what was in the way: the command, the program that it ran, for how long,
-// and for how long it waited itself.
+// When a caller stops waiting, the error names the command that holds the lock, its program, how
+// long the program has run, and how long the caller has waited.
 func TestWhoGivesUpIsToldWhatWasInTheWay(t *testing.T) {
 	global := Access{Global: true}
 	for _, c := range []struct {
@@ -78,8 +78,8 @@ func TestWhoGivesUpIsToldWhatWasInTheWay(t *testing.T) {
 	}
 }
 
-// Readers that share a slot are told of, the one that has been there for longest; and where all
-// permits are taken, the task that has run for longest.
+// If readers share a slot, the reader that has run for the longest time is named. If all permits
+// are taken, it is the task that has run for the longest time.
 func TestReadersAndPermitsAreInTheWay(t *testing.T) {
 	s, clock := clocked(t, Config{Permits: 2})
 	var first, second Ticket
@@ -115,8 +115,8 @@ func TestReadersAndPermitsAreInTheWay(t *testing.T) {
 	}
 }
 
-// What takes long leaves some permits to what does not, and has its turn again when one of its
-// own is free.
+// Long work leaves some permits to other work. It gets its turn again when one of its own permits
+// is free.
 func TestWhatTakesLongLeavesPermitsToOthers(t *testing.T) {
 	const limit = 8
 	s := newTable(t, Config{Permits: limit})
@@ -158,7 +158,7 @@ func TestWhatTakesLongLeavesPermitsToOthers(t *testing.T) {
 	}
 }
 
-// Whoever has waited longer for a permit goes first, whether it takes long or not.
+// The ticket that has waited the longest for a permit goes first, whether its work is long or not.
 func TestPermitsGoInOrder(t *testing.T) {
 	s := newTable(t, Config{Permits: 1})
 	holder := lock(t, s, access(writes(0)))

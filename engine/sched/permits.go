@@ -1,19 +1,19 @@
 package sched
 
-// reserveShare is the part of the permits, one of so many, that work has to itself which never
-// takes long: where every permit was a long command's, all others would stand still for as long,
-// whatever keys they name.
+// One of reserveShare permits is reserved for work that never takes long. Without the reserve, long
+// commands could take all permits, and then all other commands would wait for them, whatever their
+// keys.
 const reserveShare = 4
 
-// permits caps how many tickets run at once: one each, whatever they lock. A
-// ticket that finds no permit waits its turn. It holds its slots meanwhile; but a ticket
-// with a permit never waits for a slot, so the wait ends.
+// permits caps how many tickets run at once. Each takes one permit, whatever it locks. A ticket
+// that finds no permit waits for its turn and keeps its slots. But a ticket with a permit never
+// waits for a slot, so the wait ends.
 type permits struct {
 	free, limit int
-	// longFree is how many of the free ones work may have that takes long.
+	// longFree is how many of the free permits long work may have.
 	longFree int
-	// queue holds those that wait, long those of them that take long. Whose turn is earlier goes
-	// first.
+	// queue holds the tickets that wait, except those of long work, which long holds. The ticket
+	// with the earlier turn goes first.
 	queue, long queue
 	turns       uint64
 	waiting     int
@@ -26,10 +26,10 @@ func (p *permits) init(limit int) {
 // LongPermits is how many commands that take long may run at once.
 func (s *Scheduler) LongPermits() int { return s.permits.limit - s.permits.limit/reserveShare }
 
-// any reports whether who comes now gets a permit at once.
+// any reports whether a new ticket gets a permit at once.
 func (p *permits) any() bool { return p.free > 0 && p.queue.head == nil }
 
-// grab gives the ticket a permit if nobody waits for that one.
+// grab gives the ticket a permit unless another ticket waits for that permit.
 func (p *permits) grab(t *Ticket) bool {
 	if !p.any() || t.Long && (p.longFree <= 0 || p.long.head != nil) {
 		return false
@@ -74,8 +74,8 @@ func (p *permits) queueOf(t *Ticket) *queue {
 	return &p.queue
 }
 
-// next gives the permit that is free to the first who waits for one; nil: there is
-// none, or nobody does.
+// next gives a free permit to the first ticket that waits. It returns nil if there is no free
+// permit or no such ticket.
 func (p *permits) next() *Ticket {
 	first := p.queue.head
 	if long := p.long.head; long != nil && p.longFree > 0 && (first == nil || long.ticket.turnNo < first.ticket.turnNo) {

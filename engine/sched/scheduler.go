@@ -9,16 +9,16 @@ import (
 type Config struct {
 	// Slots is the number of lock slots.
 	Slots int
-	// Permits caps how many commands run at once; 0: 64.
+	// Permits caps how many commands run at once. 0 means 64.
 	Permits int
-	// Workers caps the goroutines for work that was handed over; 0: as many as
-	// permits.
+	// Workers caps the goroutines for tasks that do not run where they are submitted. 0 means as
+	// many as permits.
 	Workers int
 	// NowNs is a clock for the statistics of waiting and for the list of running work. If
 	// it is nil, nothing is timed. Nothing else depends on it.
 	NowNs func() int64
-	// Moment, when set, is read as Lock, TryLock and Enqueue take a ticket, at that
-	// instant: Ticket.Moment. It must not reach the table.
+	// Moment, if set, is called when Lock, TryLock or Enqueue takes a ticket, and its result
+	// becomes Ticket.Moment. It must not call the table.
 	Moment func() int64
 }
 
@@ -30,13 +30,13 @@ type Scheduler struct {
 	nowNs     func() int64
 	moment    func() int64
 
-	mu      sync.Mutex // guards what follows
+	mu      sync.Mutex // guards the fields below
 	rows    []row
 	batch   uint64
 	permits permits
 	workers workers
-	// open is the number of tasks submitted that have not run; quiet is signalled
-	// when it falls to zero.
+	// open is the number of submitted tasks that have not run. quiet is signalled when it falls to
+	// zero.
 	open  int
 	quiet sync.Cond
 	count counters
@@ -57,7 +57,7 @@ func New(cfg Config) *Scheduler {
 	return s
 }
 
-// enqueueLocked takes the ticket's places and tells whether it may run now.
+// enqueueLocked takes the ticket's places and reports whether it may run now.
 func (s *Scheduler) enqueueLocked(t *Ticket) bool {
 	s.count.tickets++
 	for i := range t.places {
@@ -84,8 +84,8 @@ func (s *Scheduler) enqueueLocked(t *Ticket) bool {
 	return false
 }
 
-// releaseLocked lets go of all the ticket's places and of its permit, and sets
-// to work who waited for them.
+// releaseLocked releases the ticket's places and its permit, and starts the tickets that waited for
+// them.
 func (s *Scheduler) releaseLocked(t *Ticket) {
 	for i := range t.places {
 		s.leaveLocked(&t.places[i])
@@ -102,7 +102,7 @@ func (s *Scheduler) leaveLocked(p *place) {
 	}
 }
 
-// grantLocked grants a row to as many as fit from the head of its queue.
+// grantLocked grants a row to as many places as fit from the head of its queue.
 func (s *Scheduler) grantLocked(r *row) {
 	for r.queue.head != nil && r.fits(r.queue.head.mode) {
 		p := r.queue.pop()
@@ -134,7 +134,7 @@ func (s *Scheduler) now() int64 {
 	return s.nowNs()
 }
 
-// startLocked sets a ticket to work that has all it needs.
+// startLocked starts a ticket that has all it needs.
 func (s *Scheduler) startLocked(t *Ticket) {
 	if t.task == nil {
 		t.beganNs = s.now()
@@ -144,14 +144,14 @@ func (s *Scheduler) startLocked(t *Ticket) {
 	s.workers.push(t.task)
 }
 
-// grantPermitsLocked gives those permits away that are free.
+// grantPermitsLocked gives away the free permits.
 func (s *Scheduler) grantPermitsLocked() {
 	for t := s.permits.next(); t != nil; t = s.permits.next() {
 		s.startLocked(t)
 	}
 }
 
-// doneLocked notes that n tasks have run.
+// doneLocked records that n tasks have run.
 func (s *Scheduler) doneLocked(n int) {
 	s.open -= n
 	if s.open == 0 {
@@ -159,10 +159,10 @@ func (s *Scheduler) doneLocked(n int) {
 	}
 }
 
-// Submit takes the task's ticket and runs it: at once on the calling goroutine
-// when it is free to run and not Heavy, else on a worker as soon as it is. It
-// is called by one goroutine; the order of calls is the order of tickets. It
-// returns true when the task has run, and is the caller's again.
+// Submit takes the task's ticket and runs the task: at once on the calling goroutine if the task
+// may run now and is not Heavy, otherwise on a worker as soon as it may. One goroutine calls
+// Submit; the order of its calls is the order of the tickets. Submit returns true if the task has
+// run, and the caller owns it again.
 func (s *Scheduler) Submit(k *Task) bool {
 	k.ticket.task, k.ticket.Long = k, k.Heavy
 	k.ticket.fill(s, &k.Access)
@@ -188,15 +188,14 @@ func (s *Scheduler) Submit(k *Task) bool {
 	return true
 }
 
-// claimMax bounds the tasks run under one claim, and so how long a slot is held
-// for tasks that come later in it.
+// claimMax bounds the tasks that run under one claim, and so how long a slot stays locked for later
+// tasks of the claim.
 const claimMax = 64
 
-// SubmitAll is Submit for each task in order, but it claims as many of the
-// next tasks as are free to run with one pass through the mutex, and runs them
-// one after the other. Tasks of one claim may share slots. claimed, when set, is
-// called with each claim before it runs. SubmitAll returns true when all tasks
-// have run.
+// SubmitAll is Submit for each task in order, but in one pass through the mutex it claims as many
+// of the next tasks as may run now. It runs those one after the other. Tasks of one claim may share
+// slots. If claimed is set it is called with each claim before the claim runs. SubmitAll returns
+// true if all tasks have run.
 func (s *Scheduler) SubmitAll(ks []*Task, claimed func([]*Task)) bool {
 	all := true
 	for len(ks) > 0 {
@@ -218,8 +217,8 @@ func (s *Scheduler) SubmitAll(ks []*Task, claimed func([]*Task)) bool {
 	return all
 }
 
-// claim takes the tickets of the longest run of tasks at the front that can run
-// at once, under one permit.
+// claim takes the tickets of the longest run of tasks from the front that may run now, under one
+// permit.
 func (s *Scheduler) claim(ks []*Task) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -246,8 +245,7 @@ func (s *Scheduler) claim(ks []*Task) int {
 	return n
 }
 
-// claimLocked takes all places of a ticket if each is free, or held by this
-// claim.
+// claimLocked takes all places of a ticket if each is free or held by this claim.
 func (s *Scheduler) claimLocked(t *Ticket) bool {
 	for i := range t.places {
 		r := &s.rows[t.places[i].row]
@@ -276,7 +274,7 @@ func (s *Scheduler) unclaim(ks []*Task) {
 		}
 		k.ticket.running = false
 	}
-	s.permits.free++ // that of the claim
+	s.permits.free++ // the permit of the claim
 	s.grantPermitsLocked()
 	s.doneLocked(len(ks))
 	s.mu.Unlock()
@@ -301,8 +299,8 @@ func (s *Scheduler) noteMomentLocked(t *Ticket) {
 	}
 }
 
-// Wait waits until the ticket may run. After an error the ticket has left its
-// queues; otherwise the caller must call Unlock.
+// Wait waits until the ticket may run. After an error the ticket has left its queues. Otherwise the
+// caller must call Unlock.
 func (s *Scheduler) Wait(ctx context.Context, t *Ticket) error {
 	s.mu.Lock()
 	running := t.running
@@ -323,10 +321,10 @@ func (s *Scheduler) Lock(ctx context.Context, t *Ticket, a *Access) error {
 	return s.LockWithin(ctx, nil, t, a)
 }
 
-// Patient limits a wait. It is asked when the wait begins.
+// Patient limits a wait. It is called when the wait begins.
 type Patient func(context.Context) (context.Context, context.CancelFunc)
 
-// LockWithin is Lock with a limit to the wait; a nil patient waits as long as ctx lasts.
+// LockWithin is Lock with a limit on the wait. With a nil patient it waits as long as ctx allows.
 func (s *Scheduler) LockWithin(ctx context.Context, patient Patient, t *Ticket, a *Access) error {
 	if s.tryLock(t, a, true) {
 		return nil
@@ -340,8 +338,7 @@ func (s *Scheduler) LockWithin(ctx context.Context, patient Patient, t *Ticket, 
 	return s.Wait(ctx, t)
 }
 
-// TryLock takes a ticket if it may run at once. It is for what is brief: when it began is
-// not noted.
+// TryLock takes a ticket if it may run at once. It is for brief work: the start is not recorded.
 func (s *Scheduler) TryLock(t *Ticket, a *Access) bool { return s.tryLock(t, a, false) }
 
 func (s *Scheduler) tryLock(t *Ticket, a *Access, timed bool) bool {
@@ -368,15 +365,15 @@ func (s *Scheduler) tryLock(t *Ticket, a *Access, timed bool) bool {
 	return true
 }
 
-// Unlock gives back a ticket that was allowed to run.
+// Unlock releases a ticket that was allowed to run.
 func (s *Scheduler) Unlock(t *Ticket) {
 	s.mu.Lock()
 	s.releaseLocked(t)
 	s.mu.Unlock()
 }
 
-// cancel takes a ticket out of all queues, unless it was granted meanwhile: it
-// is given back then. The error says what it waited for.
+// cancel removes a ticket from all queues, or releases it if it was granted meanwhile. The error
+// says what the ticket waited for.
 func (s *Scheduler) cancel(ctx context.Context, t *Ticket) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -405,8 +402,8 @@ func (s *Scheduler) cancel(ctx context.Context, t *Ticket) error {
 	return gaveUp
 }
 
-// Drain waits until no task is open; readers may be. It is for the goroutine
-// that submits.
+// Drain waits until no task is open. Readers may still be. Only the goroutine that submits may call
+// it.
 func (s *Scheduler) Drain() {
 	s.mu.Lock()
 	for s.open > 0 {
@@ -415,7 +412,7 @@ func (s *Scheduler) Drain() {
 	s.mu.Unlock()
 }
 
-// Close drains and ends the workers.
+// Close drains the table and ends its workers.
 func (s *Scheduler) Close() {
 	s.Drain()
 	s.workers.close()

@@ -49,7 +49,7 @@ func lock(t testing.TB, s *Scheduler, a Access) *Ticket {
 	return ticket
 }
 
-// eventually waits until ok.
+// eventually waits until ok returns true.
 func eventually(t testing.TB, what string, ok func() bool) {
 	t.Helper()
 	for deadline := time.Now().Add(time.Minute); !ok(); {
@@ -60,7 +60,7 @@ func eventually(t testing.TB, what string, ok func() bool) {
 	}
 }
 
-// Readers of one key run together (D6).
+// Readers of one slot run together (D6).
 func TestReadersOfOneSlotOverlap(t *testing.T) {
 	s := newTable(t, Config{})
 	a, b := lock(t, s, access(reads(3))), lock(t, s, access(reads(3), reads(4)))
@@ -68,8 +68,7 @@ func TestReadersOfOneSlotOverlap(t *testing.T) {
 	s.Unlock(b)
 }
 
-// A writer waits for the readers that run, and bars those that come
-// after it (D7, B12).
+// A writer waits for running readers, and holds back later ones (D7, B12).
 func TestAWriterWaitsForReadersAndBarsLaterOnes(t *testing.T) {
 	s := newTable(t, Config{})
 	first := lock(t, s, access(reads(3)))
@@ -98,7 +97,7 @@ func TestAWriterWaitsForReadersAndBarsLaterOnes(t *testing.T) {
 	s.Unlock(&later)
 }
 
-// What waits for one slot holds up no other, and Submit never waits (D2, B3).
+// A task that waits for one slot does not delay other slots, and Submit never waits (D2, B3).
 func TestABlockedSlotHoldsUpNoOther(t *testing.T) {
 	s := newTable(t, Config{})
 	holder := lock(t, s, access(writes(1)))
@@ -112,7 +111,7 @@ func TestABlockedSlotHoldsUpNoOther(t *testing.T) {
 	eventually(t, "the blocked task runs", func() bool { return blocked.Load() == 1 })
 }
 
-// Each slot once, in one order, with the stronger mode (D5, B13, B14, B15).
+// An access contains each slot once, in one order, with the stronger mode (D5, B13, B14, B15).
 func TestAnAccessNamesEachSlotOnce(t *testing.T) {
 	a := access(reads(5), writes(2), writes(5), reads(2), reads(9))
 	if got := fmt.Sprint(a.Slots); got != "[{2 1} {5 1} {9 0}]" {
@@ -124,8 +123,8 @@ func TestAnAccessNamesEachSlotOnce(t *testing.T) {
 	}
 }
 
-// Global work waits for those who run, and new ones wait for it; scan-like work
-// passes (D8, B17, B18).
+// Global work waits for running work, and later work waits for it. Scan-like work does not wait
+// (D8, B17, B18).
 func TestGlobalExcludesAllAndWaitsItsTurn(t *testing.T) {
 	s := newTable(t, Config{})
 	keyed := lock(t, s, access(writes(1)))
@@ -145,7 +144,7 @@ func TestGlobalExcludesAllAndWaitsItsTurn(t *testing.T) {
 	if st := s.Stats(); st.WaitingTickets != 1 || st.PermitsInUse != 1 {
 		t.Fatalf("beside global work %d run, %d wait", st.PermitsInUse-1, st.WaitingTickets)
 	}
-	// Scan-like work takes no row, and a permit.
+	// Scan-like work takes a permit and no row.
 	scan := lock(t, s, Access{})
 	if st := s.Stats(); st.PermitsInUse != 2 {
 		t.Errorf("%d permits in use", st.PermitsInUse)
@@ -158,7 +157,7 @@ func TestGlobalExcludesAllAndWaitsItsTurn(t *testing.T) {
 	s.Unlock(&later)
 }
 
-// Permits cap how many run at once, one each however many keys (B10, B11).
+// Permits cap how many tickets run at once. Each takes one, however many keys it has (B10, B11).
 func TestPermitsCapParallelism(t *testing.T) {
 	s := newTable(t, Config{Permits: 2})
 	a, b := lock(t, s, access(reads(1), reads(2), reads(3))), lock(t, s, Access{})
@@ -225,8 +224,8 @@ func TestWhoWaitsBehindACancelledTicketGoesOn(t *testing.T) {
 	s.Unlock(&later)
 }
 
-// A run of tasks that could begin at once does not pass one that waits, is broken
-// off by what takes long, and is bounded.
+// Tasks that run under one claim do not pass a task that waits. A long task ends the claim, and a
+// claim is bounded.
 func TestWhatRunsTogether(t *testing.T) {
 	s := newTable(t, Config{})
 	task := func(a Access, f func()) *Task { return &Task{Access: a, Work: do(f)} }
@@ -273,9 +272,8 @@ func TestWhatRunsTogether(t *testing.T) {
 	})
 }
 
-// Tasks that share a slot run in the order of their tickets, whatever the
-// workers do: each appends to the slots it holds, and every slot must have seen
-// the serial order.
+// Tasks that share a slot run in the order of their tickets, whatever the workers do. Each task
+// appends to the slots that it holds, and every slot must have seen the serial order.
 func TestLogOrderIsLockOrder(t *testing.T) {
 	for _, workers := range []int{1, 2, 8} {
 		for _, batch := range []bool{false, true} {
@@ -366,8 +364,8 @@ func readersUntil(t *testing.T, s *Scheduler, slots int, seen [][]int) (stop fun
 	}
 }
 
-// No deadlock: a million mixed tickets, of the log and of readers, some of them
-// cancelled, all come to an end.
+// There is no deadlock: a million mixed tickets, of the log and of readers, some of them cancelled,
+// all end.
 func TestAMillionMixedTicketsEnd(t *testing.T) {
 	total := 1_000_000
 	if testing.Short() || raceEnabled {
@@ -419,7 +417,7 @@ func randomAccess(rng *rand.Rand, mode Mode) (a Access) {
 	switch n := rng.IntN(100); {
 	case n == 0:
 		a.Global = true
-	case n < 10: // nothing but a permit
+	case n < 10: // only a permit
 	default:
 		for range 1 + n%4 {
 			a.Add(rng.Int32N(32), mode)
@@ -428,7 +426,7 @@ func randomAccess(rng *rand.Rand, mode Mode) (a Access) {
 	return a
 }
 
-// A slow task on one slot does not delay the others: they are submitted and run
+// A slow task on one slot does not delay tasks of other slots: they are submitted and run
 // meanwhile.
 func TestASlowTaskDoesNotDelayOtherSlots(t *testing.T) {
 	s := newTable(t, Config{})
@@ -444,8 +442,8 @@ func TestASlowTaskDoesNotDelayOtherSlots(t *testing.T) {
 	close(release)
 }
 
-// Tasks that are handed over at one moment run side by side, also where fewer
-// workers are idle: the second does not wait until the first has run.
+// Tasks that start at one moment run side by side, even if fewer workers are idle: the second does
+// not wait until the first has run.
 func TestTasksOfOneMomentRunSideBySide(t *testing.T) {
 	s := newTable(t, Config{})
 	s.Submit(&Task{Heavy: true, Work: do(func() {})})
@@ -480,7 +478,7 @@ func TestSlotsTellWhoHoldsAndWhoWaits(t *testing.T) {
 	var waiting Ticket
 	b := access(reads(4))
 	s.Enqueue(&waiting, &b)
-	// More writers than are named.
+	// There are more writers than names to show.
 	var writers [namesShown]Ticket
 	for i := range writers {
 		writers[i].Label = fmt.Sprint("w", i)
@@ -502,7 +500,7 @@ func TestSlotsTellWhoHoldsAndWhoWaits(t *testing.T) {
 	}
 }
 
-// Those who share a slot are named, the newest first, whoever of them goes.
+// The tickets that share a slot are named, the newest first, whichever of them ends.
 func TestSlotsTellWhoShares(t *testing.T) {
 	s := newTable(t, Config{})
 	const n = namesShown + 1
@@ -532,7 +530,7 @@ func TestSlotsTellWhoShares(t *testing.T) {
 	}
 }
 
-// A table that is larger than what is told of it is told of where somebody waits.
+// If a table has more slots than Slots returns, the slots that tickets wait for come first.
 func TestSlotsThatAreWaitedForAreToldFirst(t *testing.T) {
 	s := newTable(t, Config{Slots: 2 * slotsShown})
 	var many Access
@@ -557,7 +555,7 @@ func TestSlotsThatAreWaitedForAreToldFirst(t *testing.T) {
 	}
 }
 
-// A ticket that waits for everything is shown, however many slots are held.
+// A ticket that waits for the whole table is shown, however many slots are held.
 func TestTheGlobalRowIsShownBeforeManySlots(t *testing.T) {
 	s := newTable(t, Config{Slots: slotsShown + 1})
 	var a Access
@@ -601,8 +599,8 @@ func BenchmarkSubmitAll100(b *testing.B) {
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/100, "ns/task")
 }
 
-// BenchmarkChain100 runs heavy tasks of one slot, each of which lets the next one
-// go on, and takes about as long as a small script.
+// BenchmarkChain100 runs heavy tasks of one slot, each about as long as a small script. Each must
+// wait for the one before.
 func BenchmarkChain100(b *testing.B) {
 	s := newTable(b, Config{})
 	tasks, text, sum := make([]*Task, 100), make([]byte, 4<<10), byte(0)
@@ -627,8 +625,8 @@ func BenchmarkLockUnlockShared(b *testing.B) {
 	}
 }
 
-// Tickets are given up from the front, the middle and the end of the queue of a
-// slot and of that for permits: the others go on in their order.
+// Tickets leave the front, the middle and the end of the queue of a slot, and of the queue for
+// permits. The others continue in their order.
 func TestTicketsGivenUpAnywhereLeaveTheOthersInOrder(t *testing.T) {
 	const n = 8
 	for gone := range 1 << n {
@@ -649,7 +647,7 @@ func TestTicketsGivenUpAnywhereLeaveTheOthersInOrder(t *testing.T) {
 			}
 			ctx, cancel := context.WithCancel(t.Context())
 			cancel()
-			// Every other one from the end, so that neighbours go in both orders.
+			// The order is not ascending, so that neighbours leave in both orders.
 			for _, i := range []int{1, 0, 5, 7, 6, 2, 3, 4} {
 				if gone&(1<<i) == 0 {
 					continue
@@ -679,8 +677,7 @@ func TestTicketsGivenUpAnywhereLeaveTheOthersInOrder(t *testing.T) {
 	}
 }
 
-// BenchmarkGiveUp10000 has so many readers of one slot give up, the last that came
-// first.
+// BenchmarkGiveUp10000 has 10,000 readers of one slot give up, the newest first.
 func BenchmarkGiveUp10000(b *testing.B) {
 	s := newTable(b, Config{})
 	lock(b, s, access(writes(1)))

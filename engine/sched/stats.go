@@ -6,15 +6,14 @@ import (
 	"slices"
 )
 
-// waitBoundFirst is the least bound of the classes of waits, as a power of two of
-// ns: a microsecond. Each bound is four times the one before.
+// waitBoundFirst is the smallest bound of the classes of waits, as a power of two of ns: a
+// microsecond. Each bound is four times the one before.
 const waitBoundFirst = 10
 
-// WaitClasses counts waits by how long they took: the last class has those above
-// all bounds.
+// WaitClasses counts waits by duration. The last class has those above all bounds.
 type WaitClasses [14]uint64
 
-// WaitBoundNs is the longest wait of a class but the last.
+// WaitBoundNs is the longest wait of a class, except the last class.
 func WaitBoundNs(class int) int64 { return 1 << (waitBoundFirst + 2*class) }
 
 type counters struct {
@@ -34,15 +33,17 @@ func (c *counters) wait(ns int64) {
 // Stats are a table's counters. They depend on timing and are never part of
 // the state.
 type Stats struct {
-	// Tickets were taken, Waited had to wait for a slot, for WaitNs in all.
+	// Tickets counts all tickets, Waited those that had to wait for a slot, and WaitNs the total of
+	// their waits.
 	Tickets, Waited uint64
 	WaitNs          int64
 	Waits           WaitClasses
-	// Inline tasks ran where they were submitted, OnWorkers were handed over.
+	// Inline tasks ran where they were submitted, OnWorkers ran on workers.
 	Inline, OnWorkers uint64
-	// Permits there are, in use now, and tickets that wait for one.
+	// Permits is the number of permits, PermitsInUse how many are in use now, and WaitingPermits
+	// how many tickets wait for one now.
 	Permits, PermitsInUse, WaitingPermits int
-	// WaitingTickets wait for a slot now.
+	// WaitingTickets is how many tickets wait for a slot now.
 	WaitingTickets int
 }
 
@@ -58,43 +59,40 @@ func (s *Scheduler) Stats() Stats {
 	}
 }
 
-// SlotInfo is a lock slot that is held or waited for. Slot -1 is the global
-// row.
+// SlotInfo is a lock slot that is held or waited for. Slot -1 is the global row.
 type SlotInfo struct {
 	Slot                            int32
 	Exclusive                       bool
 	Holders                         int
 	WaitingShared, WaitingExclusive int
-	// Labels name who holds the slot, readers that came last, if that was told: the command
-	// and the program that it runs. RanNs is for how long the first of them has run, 0 where
-	// that is not known.
+	// Labels name the holders of the slot, the newest readers first, if their names are known: the
+	// command and its program. RanNs is how long the first of them has run, 0 if that is not known.
 	Labels []string
 	RanNs  int64
-	// Queue names the first of those that wait, in their order; "" where it was not
-	// told.
+	// Queue names the first tickets that wait, in their order. A name is "" if it is not known.
 	Queue []string
 }
 
 // slotsShown bounds what Slots returns.
 const slotsShown = 1024
 
-// namesShown bounds the names of those that wait for one slot, or share it.
+// namesShown bounds the names of tickets that wait for one slot or share it.
 const namesShown = 4
 
-// Slots returns the lock slots that are held or waited for at this moment, those
-// that are waited for first.
+// Slots returns the lock slots that are held or waited for now. Those that tickets wait for come
+// first.
 func (s *Scheduler) Slots() []SlotInfo {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var all []SlotInfo
 	for _, awaited := range []bool{true, false} {
-		// The global row first: where there is more than is shown, it says most.
+		// The global row comes first: if not all slots are shown, it is the most important one.
 		for slot := int32(-1); slot < s.globalRow && len(all) < slotsShown; slot++ {
 			r := &s.rows[s.globalRow]
 			if slot >= 0 {
 				r = &s.rows[slot]
 			}
-			// The global row is held shared by all keyed work.
+			// All keyed work holds the global row shared.
 			held := r.exclusive > 0 || r.shared > 0 && slot >= 0
 			if waits := r.queue.head != nil; waits == awaited && (waits || held) {
 				all = append(all, r.info(slot, s.now()))
@@ -133,7 +131,7 @@ func (r *row) info(slot int32, nowNs int64) SlotInfo {
 	return info
 }
 
-// SlotHeat is how much was waited for a lock slot. Slot -1 is the global row.
+// SlotHeat is how much tickets have waited for a lock slot. Slot -1 is the global row.
 type SlotHeat struct {
 	Slot   int32
 	Waited uint64

@@ -2,7 +2,7 @@ package sched
 
 import "testing"
 
-// Every wait is counted in the first class whose bound it does not pass.
+// A wait counts in the first class whose bound is not below it.
 func TestWaitsAreCountedByClass(t *testing.T) {
 	for class := range len(WaitClasses{}) - 1 {
 		for ns, want := range map[int64]int{WaitBoundNs(class): class, WaitBoundNs(class) + 1: class + 1} {

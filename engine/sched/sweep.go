@@ -5,23 +5,21 @@ import (
 	"sync/atomic"
 )
 
-// Sweep has every lock slot looked at, and all of them at one instant of the order of
-// tickets: after all work whose ticket was taken before, and before all that comes
-// later. It returns when that is done, or, when ctx ends before, with a *WaitError; then
-// look may still be called afterwards.
+// Sweep calls look for every lock slot, and for all of them at one instant in the order of tickets:
+// after all work whose ticket was taken before, and before all later work. It returns when that is
+// done. If ctx ends earlier it returns a *WaitError, and look may still be called after that.
 //
-// A slot in which nobody writes or waits is looked at at once, under the table's
-// mutex, so look must be quick. In any other slot that is done when its turn comes,
-// by a worker, and only later work in that slot waits for it. So a long command holds
-// up the sweep, and not those whose slots the sweep has seen. Several workers may call
-// look at a time.
+// In a slot that no ticket waits for or holds exclusively, look is called at once, under the
+// table's mutex. So look must be quick. In any other slot a worker calls look when the turn of that
+// slot comes, and only later work in that slot waits for it. So a long command delays the sweep,
+// but no work in the slots that the sweep has seen. Several workers may call look at the same time.
 func (s *Scheduler) Sweep(ctx context.Context, label string, look func(slot int32)) error {
 	w := &sweep{label: label, look: look, done: make(chan struct{})}
 	w.left.Store(1)
 	sinceNs := s.now()
 	s.mu.Lock()
 	if g := &s.rows[s.globalRow]; g.exclusive > 0 || g.queue.head != nil {
-		// Who takes the whole table keeps everybody waiting anyway.
+		// Work that locks the whole table keeps everything waiting anyway.
 		s.laterLocked(w, Access{Global: true}, 0, s.globalRow)
 	} else {
 		for slot := range s.globalRow {
@@ -42,7 +40,7 @@ func (s *Scheduler) Sweep(ctx context.Context, label string, look func(slot int3
 	}
 }
 
-// sweep is what the tasks of one Sweep share.
+// sweep is the state that the tasks of one Sweep share.
 type sweep struct {
 	label string
 	look  func(slot int32)
@@ -57,7 +55,7 @@ func (w *sweep) end() {
 	}
 }
 
-// stretch is a task of a sweep: the slots from one up to another.
+// stretch is a task of a sweep, for the slots from one up to another.
 type stretch struct {
 	task     Task
 	sweep    *sweep
@@ -72,7 +70,7 @@ func (t *stretch) Run() {
 	t.sweep.end()
 }
 
-// laterLocked has slots looked at when their turn comes.
+// laterLocked submits a task that calls look for some slots when their turn comes.
 func (s *Scheduler) laterLocked(w *sweep, a Access, from, to int32) {
 	w.left.Add(1)
 	t := &stretch{task: Task{Access: a}, sweep: w, from: from, to: to}

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// Values move between slots, two or all at a time; however often and whenever their
-// sum is taken, it is the same.
+// Values move between slots, two at a time or all at once. Their sum is the same, whenever a sweep
+// takes it.
 func TestASweepIsOneInstant(t *testing.T) {
 	const slots, moves = 16, 20_000
 	s := newTable(t, Config{Slots: slots, Permits: 4})
@@ -43,8 +43,8 @@ func TestASweepIsOneInstant(t *testing.T) {
 	sweeps.Wait()
 }
 
-// A sweep waits for a long writer, sees what came before it in the other slots, and
-// holds nobody up there.
+// A sweep waits for a long writer. In the other slots it sees the work that came before it, and
+// delays nothing there.
 func TestASweepHoldsUpNobodyElse(t *testing.T) {
 	s := newTable(t, Config{Slots: 4, Permits: 2})
 	values := [4]int{1, 1, 1, 1}
@@ -77,7 +77,7 @@ func TestASweepHoldsUpNobodyElse(t *testing.T) {
 	}
 }
 
-// A waiter that has gone waits no longer, and what it left behind does no harm.
+// A waiter that gave up no longer waits, and its remaining tasks do no harm.
 func TestASweepEndsWithItsContext(t *testing.T) {
 	s := newTable(t, Config{Slots: 4, Permits: 1})
 	for _, a := range []Access{access(writes(0)), {Global: true}} {

@@ -1,13 +1,13 @@
 package sched
 
-// row is one lock slot, or the global row, and who holds and awaits it.
+// row is one lock slot, or the global row, with the tickets that hold it and wait for it.
 type row struct {
 	shared, exclusive int32
-	// batch is the claim that holds the row exclusively; tasks of one claim run
-	// one after the other and may all hold it.
+	// batch is the claim that holds the row exclusively. Tasks of one claim run one after the
+	// other, so all of them may hold it.
 	batch uint64
-	// holder is the last ticket that got the row exclusively, readers are the places
-	// of those who share it, for Slots.
+	// holder is the last ticket that got the row exclusively. readers are the places that share the
+	// row. Both are for Slots.
 	holder  *Ticket
 	readers *place
 	// queue holds the places that are not granted yet.
@@ -17,17 +17,17 @@ type row struct {
 	waitNs int64
 }
 
-// place is a ticket's stand in one row.
+// place is a ticket's place in one row.
 type place struct {
 	ticket *Ticket
 	row    int32
 	mode   Mode
 	// granted is false while the place is in the row's queue.
 	granted bool
-	// unlisted: it is not among the row's readers. Those of the global row, which all
-	// keyed work shares, are not to touch each other.
+	// unlisted is set if the place is not among the row's readers. Places in the global row, which
+	// all keyed work shares, must not touch each other's memory.
 	unlisted bool
-	// next and prev are the neighbours in a queue, and then among the readers.
+	// next and prev are the neighbours in a queue, and later among the readers.
 	next, prev *place
 }
 
@@ -50,7 +50,7 @@ func (q *queue) pop() *place {
 	return p
 }
 
-// drop takes a place out, wherever it stands.
+// drop removes a place from any position.
 func (q *queue) drop(p *place) {
 	if p.prev == nil {
 		q.head = p.next
@@ -110,31 +110,32 @@ func (r *row) letGo(p *place) {
 	p.next, p.prev = nil, nil
 }
 
-// Ticket is a place in the queues of all lock slots of an access, taken at one
-// instant. The zero value is ready; a ticket can be used again after Unlock. It
-// must not be copied while in use.
+// Ticket is a place in the queues of all lock slots of an access, taken at one instant. The zero
+// value is ready, and a ticket can be used again after Unlock. It must not be copied while it is in
+// use.
 type Ticket struct {
-	// Label names the work in the list of what runs, Detail the program that it runs. Both
-	// are optional.
+	// Label names the work in the list of running work, Detail the program that it runs. Both are
+	// optional.
 	Label, Detail string
-	// Long: the work may take long, and leaves some permits to what does not.
+	// Long is set if the work may take long: it leaves some permits to other work.
 	Long bool
-	// Moment is what Config.Moment said when the ticket was taken.
+	// Moment is the result of Config.Moment when the ticket was taken.
 	Moment int64
 
 	places []place
-	// few is room for the places of most tickets: the global row and one slot.
+	// few has room for the places of most tickets: the global row and one slot.
 	few [2]place
 	// missing is the number of places not granted yet.
 	missing int
-	// task is what runs when the ticket is granted; nil: somebody waits on ready.
+	// task runs when the ticket is granted. If it is nil a caller waits on ready.
 	task    *Task
 	ready   chan struct{}
 	running bool
-	// sinceNs is when it began to wait, beganNs when it began to run: 0 where that was not
-	// noted, for what is brief.
+	// sinceNs is when the ticket began to wait, beganNs when it began to run. Each is 0 if it was
+	// not recorded, as for brief work.
 	sinceNs, beganNs int64
-	// turn is the ticket's stand among those that wait for a permit, and turnNo its number.
+	// turn is the ticket's place among those that wait for a permit, and turnNo the number of its
+	// turn.
 	turn   place
 	turnNo uint64
 }
@@ -147,8 +148,8 @@ func (t *Ticket) fill(s *Scheduler, a *Access) {
 	t.places = t.places[:0]
 	switch {
 	case a.Global:
-		// Shared, the whole table would still have to keep writers of single slots
-		// out, who hold the global row shared themselves.
+		// Shared would not be simpler: it would still have to keep writers of single slots out,
+		// which hold the global row shared themselves.
 		t.places = append(t.places, place{ticket: t, row: s.globalRow, mode: Exclusive})
 	case len(a.Slots) > 0:
 		t.places = append(t.places, place{ticket: t, row: s.globalRow, mode: Shared, unlisted: true})
@@ -164,20 +165,20 @@ type Runner interface {
 	Run()
 }
 
-// Task is one unit of the log's work. It belongs to the Scheduler from Submit
-// until its Run has returned.
+// Task is one unit of the log's work. It belongs to the Scheduler from Submit until its Run has
+// returned.
 type Task struct {
-	// Access is what the task locks.
+	// Access is the set of locks that the task needs.
 	Access Access
-	// Heavy tasks are handed to a worker even when they could run at once.
+	// Heavy tasks run on a worker even if they could run at once.
 	Heavy bool
-	// Work is run once, under the access and a permit. It must not panic.
+	// Work runs once, with the locks of the access and a permit. It must not panic.
 	Work Runner
 
 	ticket Ticket
-	// runsAt is the task's place among those that workers run.
+	// runsAt is the task's index among those that workers run.
 	runsAt int
 }
 
-// SetLabel names the task, and the program that it runs, if any, in the list of what runs.
+// SetLabel names the task, and the program that it runs, if any, in the list of running work.
 func (k *Task) SetLabel(label, detail string) { k.ticket.Label, k.ticket.Detail = label, detail }

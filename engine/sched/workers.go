@@ -2,19 +2,19 @@ package sched
 
 import "sync"
 
-// workers are goroutines for tasks that were handed over: heavy ones, and those
-// that had to wait. They are started when needed, up to a limit, and then wait
-// for more. The queue is bounded by what was admitted to the log.
+// workers are goroutines for tasks that do not run where they are submitted: heavy ones, and those
+// that had to wait. Workers start when they are needed, up to a limit, and then wait for more
+// tasks. The queue is bounded, because the entries admitted to the log are.
 type workers struct {
 	s     *Scheduler
 	max   int
 	queue []*Task
 	count int
-	// idle are the workers that wait and have not been woken: two tasks handed over
-	// at one moment must not count on the same one.
+	// idle is the number of workers that wait and have not been woken. Two tasks pushed at one
+	// moment must not count on the same worker.
 	idle int
-	// coming is a worker that is about to look at the queue: the next task pushed
-	// is that one's.
+	// coming is set if a worker is about to look at the queue: it will take the next task that is
+	// pushed.
 	coming bool
 	// running are the tasks that workers run now.
 	running []*Task
@@ -28,7 +28,7 @@ func (w *workers) init(s *Scheduler, max int) {
 	w.wake.L = &s.mu
 }
 
-// push hands a task over; the scheduler's mutex is held.
+// push queues a task for a worker. The caller holds the scheduler's mutex.
 func (w *workers) push(k *Task) {
 	w.queue = append(w.queue, k)
 	w.s.count.onWorkers++
@@ -67,8 +67,8 @@ func (w *workers) work() {
 		k.Work.Run()
 		s.mu.Lock()
 		w.end(k)
-		// Of those who waited for this task one goes on here: to wake another worker
-		// for it would cost more than most tasks do.
+		// One of the tasks that waited for this one runs on this worker: waking another worker
+		// would cost more than most tasks do.
 		w.coming = true
 		s.releaseLocked(&k.ticket)
 		w.coming = false
@@ -76,14 +76,14 @@ func (w *workers) work() {
 	}
 }
 
-// begin notes that a task runs, and since when.
+// begin records that a task runs, and since when.
 func (w *workers) begin(k *Task) {
 	k.ticket.beganNs = w.s.now()
 	k.runsAt = len(w.running)
 	w.running = append(w.running, k)
 }
 
-// end takes a task off those that run; the last of them takes its place.
+// end removes a task from the running ones. The last of them takes its index.
 func (w *workers) end(k *Task) {
 	last := len(w.running) - 1
 	moved := w.running[last]

@@ -23,7 +23,7 @@ func badType(L *lua.LState, name string, i int, want string) {
 	badArg(L, name, i, want+" expected, got "+typeName(L, i))
 }
 
-// str is a string argument; a number is turned into one.
+// str returns a string argument. A number is converted.
 func str(L *lua.LState, name string, i int) string {
 	switch v := L.Get(i).(type) {
 	case lua.LString:
@@ -67,7 +67,7 @@ func some(L *lua.LState, name string, i int) lua.LValue {
 	return L.Get(i)
 }
 
-// asText is what a function has written as a text. Nobody may write there again.
+// asText makes a string of bytes that a function has written. Nobody may write to them again.
 func asText(b []byte) lua.LString { return lua.LString(unsafe.String(unsafe.SliceData(b), len(b))) }
 
 func pushText(L *lua.LState, s string) int {

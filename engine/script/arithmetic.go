@@ -6,8 +6,8 @@ import (
 	lua "github.com/yuin/gopher-lua"
 )
 
-// operators are the metamethods of strings: the interpreter would read "010" as
-// octal and "1_0" as ten, and charge nothing for it. Scripts do not see them.
+// operators are the metamethods of strings. Without them the interpreter would read "010" as octal
+// and "1_0" as ten, and charge nothing for it. Scripts do not see them.
 var operators []entry
 
 func init() {
@@ -27,13 +27,13 @@ func init() {
 	}
 }
 
-// modulo is Lua 5.1's, rounding and all; the interpreter's is exact.
+// modulo is Lua 5.1's, with its rounding. The interpreter's own is exact.
 func modulo(a, b float64) float64 { return a - float64(math.Floor(a/b)*b) }
 
 var iMod = operator("mod", modulo).fn
 
-// operator is the metamethod of strings for an operator. What is no number is
-// left to the other operand's metamethod.
+// operator is the metamethod of strings for an operator. If an operand is not a number, the
+// metamethod of the other operand decides.
 func operator(name string, f func(a, b float64) float64) entry {
 	event := "__" + name
 	return entry{event, func(L *lua.LState) int {
@@ -58,8 +58,7 @@ func operator(name string, f func(a, b float64) float64) entry {
 	}}
 }
 
-// cannot raises the interpreter's error about operands, which is put into Lua's
-// words later.
+// cannot raises the interpreter's error about operands, which is translated into Lua's words later.
 func cannot(L *lua.LState, name, left, right string) int {
 	L.RaiseError("%s", "cannot perform "+name+" operation between "+left+" and "+right)
 	return 0

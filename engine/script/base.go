@@ -20,8 +20,8 @@ func init() {
 	}
 }
 
-// tostring is a value's text. Redis prints addresses of tables and functions;
-// they would differ between replicas, so all have the same.
+// tostring returns a value as text. Redis prints addresses of tables and functions. They would
+// differ between replicas, so here all addresses are the same.
 func (m *meter) tostring(v lua.LValue) []byte {
 	switch v := v.(type) {
 	case lua.LString:
@@ -56,7 +56,7 @@ func baseAssert(L *lua.LState) int {
 	return 0
 }
 
-// baseCollect: what is in use is the collector's affair and not to be seen.
+// baseCollect: the memory in use depends on the collector, so scripts must not see it.
 func baseCollect(L *lua.LState) int { return pushNumber(L, 0) }
 
 func baseError(L *lua.LState) int {
@@ -74,11 +74,11 @@ func baseError(L *lua.LState) int {
 	return 0
 }
 
-// levelsFew is up to which level error looks at the stack for nothing.
+// levelsFew is the level of the stack up to which error looks for free.
 const levelsFew = 32
 
-// position is the place of the function at a level of the stack, "" for one of
-// the library.
+// position is the place of the function at a level of the stack, or "" for a function of the
+// library.
 func position(L *lua.LState, level int) string {
 	m := meterOf(L)
 	if level <= 0 || level > m.limits.CallDepth {
@@ -199,7 +199,7 @@ func arguments(L *lua.LState, from int) []lua.LValue {
 func basePCall(L *lua.LState) int {
 	m := meterOf(L)
 	if L.GetTop() == 0 {
-		// Redis's own pcall takes what it is about to return for the function.
+		// Redis's own pcall mistakes its return value for the function here.
 		L.Push(lua.LFalse)
 		return 1 + pushText(L, "attempt to call a boolean value")
 	}
@@ -212,8 +212,7 @@ func basePCall(L *lua.LState) int {
 		L.Push(lua.LFalse)
 		v := m.object(err)
 		if t, ok := v.(*lua.LTable); ok {
-			// Redis gives a script the text of its errors, as it did before they
-			// were tables.
+			// Redis gives a script the text of its errors, as it did before errors were tables.
 			if text := t.RawGetString("err"); isText(text) {
 				v = text
 			}
@@ -372,7 +371,7 @@ func baseLoadString(L *lua.LState) int {
 	return loadChunk(L, text, name)
 }
 
-// baseLoad joins what a function returns until it returns nothing.
+// baseLoad joins the texts that a function returns, until it returns nothing.
 func baseLoad(L *lua.LState) int {
 	m, name := meterOf(L), "=(load)"
 	if L.Get(2) != lua.LNil {
@@ -410,7 +409,7 @@ func baseLoad(L *lua.LState) int {
 	return loadChunk(L, string(text), name)
 }
 
-// loadChunk compiles text. Compiling costs much more than its length.
+// loadChunk compiles text. Compiling costs much more than the text's length.
 func loadChunk(L *lua.LState, text, name string) int {
 	m := meterOf(L)
 	if len(text) > m.limits.SourceBytes {
@@ -434,15 +433,14 @@ func loadChunk(L *lua.LState, text, name string) int {
 	return 1
 }
 
-// chunk is a text that was loaded: its name, which may be itself, and what its
-// places are called.
+// chunk is a text that was loaded: its name, which may be the text itself, and the names in it.
 type chunk struct {
 	name  string
 	names *names
 }
 
-// chunkName is what Lua calls a chunk in errors: a name that begins with "=" is
-// taken as it is, one with "@" is a file's, and of a text the first line is told.
+// chunkName is Lua's name for a chunk in errors. A name that begins with "=" is used as it is, one
+// with "@" is a file's name, and of a text the first line is shown.
 func (m *meter) chunkName(name string) string {
 	const nameMax, fileMax, lineMax = 59, 52, 43
 	if own, ok := strings.CutPrefix(name, "="); ok {

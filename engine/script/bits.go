@@ -9,10 +9,10 @@ import (
 
 var bitLibrary []entry
 
-// bitArg is a number as 32 bits, rounded as BitOp does: to the nearest, halves
-// to the even one.
+// bitArg is a number as 32 bits, rounded as BitOp does: to the nearest integer, and halves to the
+// even one.
 func bitArg(L *lua.LState, name string, i int) uint32 {
-	// Its sum: in the low bits of the number's own stands the integer.
+	// The low bits of this sum hold the integer.
 	return uint32(math.Float64bits(num(L, name, i) + 3<<51))
 }
 
@@ -32,7 +32,7 @@ func init() {
 		return entry{name, func(L *lua.LState) int {
 			v, n := bitArg(L, name, 1), L.GetTop()
 			for i := 2; i <= n; i++ {
-				v = f(v, bitArg(L, name, n+2-i)) // it begins at the end: an error is the last one's
+				v = f(v, bitArg(L, name, n+2-i)) // from the last argument on: its error comes first
 			}
 			return pushBits(L, v)
 		}}

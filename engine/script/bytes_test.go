@@ -9,7 +9,7 @@ import (
 	"lockstep/engine/script"
 )
 
-// kept are things of which a script may keep many, each made anew for each i.
+// kept are kinds of value of which a script may keep many, with a new one for each i.
 var kept = []struct{ name, expression string }{
 	{"empty tables", `{}`},
 	{"tables of an element", `{i}`},
@@ -38,7 +38,7 @@ var kept = []struct{ name, expression string }{
 	{"iterators", `string.gmatch('abc', '.')`},
 }
 
-// TestBytes: what counts towards script-max-memory is about what is allocated.
+// TestBytes: the bytes that count for script-max-memory are about those that are allocated.
 func TestBytes(t *testing.T) {
 	const n = 500
 	limits := script.DefaultLimits

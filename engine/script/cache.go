@@ -7,52 +7,49 @@ import (
 	"sync/atomic"
 )
 
-// ErrCacheFull is answered to SCRIPT LOAD where scripts that were loaded have
-// taken all the room.
+// ErrCacheFull is the reply to SCRIPT LOAD if loaded scripts take up all the room.
 var ErrCacheFull = errors.New("ERR the script cache is full: SCRIPT FLUSH empties it")
 
 // CacheLimits bound a cache. They decide which scripts are found, so they must
 // be the same on every replica.
 type CacheLimits struct {
-	// Scripts is how many there may be, Bytes how long their sources together.
+	// Scripts is the most scripts, Bytes the greatest length of their sources together.
 	Scripts, Bytes int
 }
 
-// Cache holds scripts by their SHA1. Those that were loaded stay; those that
-// only were evaluated make room for others, the one longest unused first.
+// Cache holds scripts by their SHA1. Scripts that were loaded stay. Scripts that were only
+// evaluated make room for others, beginning with the one that was not used for the longest time.
 //
-// A cache is replicated: it is changed at the scripts' places in the log alone,
-// by one goroutine. Who reads it may be any. Scripts are kept before they are
-// compiled, for that takes longer than the log should wait: one that turns out
-// not to compile is as good as not there (Known).
+// A cache is replicated: it changes only at the scripts' places in the log, by one goroutine. Any
+// goroutine may read it. Scripts are added before they are compiled, because compiling takes longer
+// than the log should wait. A script that turns out not to compile counts as missing (Known).
 type Cache struct {
-	mu sync.RWMutex // guards what follows
-	// bySum and byText find the same scripts. That they are found by their text
-	// spares taking its SHA1 with each EVAL.
+	mu sync.RWMutex // guards the fields below
+	// bySum and byText find the same scripts. A lookup by text spares EVAL from computing the SHA1.
 	bySum  map[Sum]*list.Element
 	byText map[string]*list.Element
-	// loaded and used hold cached, the longest unused first.
+	// loaded and used hold values of type *Cached, the longest unused first.
 	loaded, used list.List
 	bytes        int
 	// memory is MemoryBytes.
 	memory atomic.Int64
 }
 
-// What a script takes that has run, as measured: scriptBytes whatever it says, and
-// sourceCost for each byte of its source, which it is itself and the compiled form.
+// These are the measured bytes of a script that has run: scriptBytes for any script, and sourceCost
+// for each byte of its source, which covers the source and the compiled form.
 const (
 	scriptBytes = 18 << 10
 	sourceCost  = 9
 )
 
-// Cached is a script in a cache. Loaded ones came by SCRIPT LOAD.
+// Cached is a script in a cache. Loaded is set if it came by SCRIPT LOAD.
 type Cached struct {
 	*Script
 	Loaded bool
 }
 
-// Keep remembers a script that is being evaluated, unless there is no room for
-// it, and returns the one to run.
+// Keep adds a script that is being evaluated, unless there is no room for it, and returns the
+// script to run.
 func (c *Cache) Keep(s *Script, l CacheLimits) *Script {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -98,13 +95,13 @@ func (c *Cache) add(s *Cached) {
 	c.count()
 }
 
-// count brings memory up to date.
+// count updates memory.
 func (c *Cache) count() { c.memory.Store(int64(sourceCost*c.bytes + scriptBytes*len(c.bySum))) }
 
-// MemoryBytes is about what the scripts take.
+// MemoryBytes is the approximate memory of the scripts.
 func (c *Cache) MemoryBytes() int64 { return c.memory.Load() }
 
-// drop takes out a script that only was evaluated.
+// drop removes a script that was only evaluated.
 func (c *Cache) drop(e *list.Element) {
 	s := c.used.Remove(e).(*Cached)
 	delete(c.bySum, s.Sum)
@@ -113,7 +110,7 @@ func (c *Cache) drop(e *list.Element) {
 	c.count()
 }
 
-// room drops scripts that only were evaluated until another one fits.
+// room drops scripts that were only evaluated until another script fits.
 func (c *Cache) room(size int, l CacheLimits) bool {
 	for len(c.bySum)+1 > l.Scripts || c.bytes+size > l.Bytes {
 		oldest := c.used.Front()
@@ -125,7 +122,7 @@ func (c *Cache) room(size int, l CacheLimits) bool {
 	return true
 }
 
-// touch notes that a script is in use; nil where there is none.
+// touch marks a script as used. It returns nil if there is none.
 func (c *Cache) touch(e *list.Element) *Script {
 	if e == nil {
 		return nil
@@ -137,8 +134,7 @@ func (c *Cache) touch(e *list.Element) *Script {
 	return s.Script
 }
 
-// Use finds a script that is to be run from the log by its SHA1 in letters, nil
-// if it is not there.
+// Use finds a script that is to run from the log by its SHA1 in letters, or returns nil.
 func (c *Cache) Use(sha string) *Script {
 	sum, ok := sumOf(sha)
 	if !ok {
@@ -149,7 +145,7 @@ func (c *Cache) Use(sha string) *Script {
 	return c.touch(c.bySum[sum])
 }
 
-// Get finds a script by its SHA1 in letters and leaves no trace.
+// Get finds a script by its SHA1 in letters, and does not mark it as used.
 func (c *Cache) Get(sha string) *Script {
 	sum, ok := sumOf(sha)
 	if !ok {
@@ -158,14 +154,14 @@ func (c *Cache) Get(sha string) *Script {
 	return c.Named(sum)
 }
 
-// Named finds a script by its SHA1 and leaves no trace.
+// Named finds a script by its SHA1, and does not mark it as used.
 func (c *Cache) Named(sum Sum) *Script {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
 	return scriptOf(c.bySum[sum])
 }
 
-// Find finds a script by its text and leaves no trace.
+// Find finds a script by its text, and does not mark it as used.
 func (c *Cache) Find(source []byte) *Script {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
@@ -179,7 +175,7 @@ func scriptOf(e *list.Element) *Script {
 	return e.Value.(*Cached).Script
 }
 
-// All lists the scripts, those longest unused first.
+// All lists the scripts, the longest unused first.
 func (c *Cache) All() []Cached {
 	c.mu.RLock()
 	defer c.mu.RUnlock()

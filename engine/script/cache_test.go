@@ -42,8 +42,8 @@ func TestCacheFindsWhatWasLoaded(t *testing.T) {
 	}
 }
 
-// TestEvaluatedScriptsMakeRoom: the longest unused go first, loaded ones stay,
-// and an evaluated one that is loaded later stays as well.
+// TestEvaluatedScriptsMakeRoom: the scripts that were not used for the longest time go first.
+// Loaded scripts stay, and so does an evaluated script that is loaded later.
 func TestEvaluatedScriptsMakeRoom(t *testing.T) {
 	var c script.Cache
 	l := script.CacheLimits{Scripts: 4, Bytes: 1000}
@@ -85,7 +85,7 @@ func TestEvaluatedScriptsMakeRoom(t *testing.T) {
 	}
 }
 
-// What scripts and libraries are said to take is about what they take.
+// The memory that scripts and libraries report is about the memory that they use.
 func TestMemoryOfProgramsIsAboutWhatTheyTake(t *testing.T) {
 	heap := func() int64 {
 		runtime.GC()

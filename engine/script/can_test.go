@@ -13,7 +13,7 @@ import (
 	"lockstep/tests/kit/golden"
 )
 
-// can is what scripts do often: each row of the table in docs/scripts.md.
+// can are operations that scripts repeat: each is a row of the table in docs/scripts.md.
 var can = []struct{ what, setup, body string }{
 	{"iterations of an empty loop", ``, ``},
 	{"iterations of `x = (x * 3 + i) % 1000`", `local x = 0`, `x = (x * 3 + i) % 1000`},
@@ -46,7 +46,7 @@ var can = []struct{ what, setup, body string }{
 	{"coroutines", ``, `coroutine.wrap(function() end)()`},
 }
 
-// takes is the work and the bytes that a script takes of the limits.
+// takes returns the work and the bytes that a script takes from the limits.
 func takes(t *testing.T, source string) (work, bytes float64) {
 	t.Helper()
 	limits := script.DefaultLimits
@@ -64,13 +64,13 @@ func takes(t *testing.T, source string) (work, bytes float64) {
 	return float64(limits.Work - budget.Work), float64(limits.Bytes - budget.Bytes)
 }
 
-// table is the table of docs/scripts.md: how often a script can do something at the default limits,
-// where it does nothing else.
+// table is the table of docs/scripts.md: how often a script can repeat an operation at the default
+// limits if it does nothing else.
 func table(t *testing.T) string {
 	b := &strings.Builder{}
 	fmt.Fprintln(b, "| a script does | so many times | at most, by | work of one |\n|---|---|---|---|")
 	for _, c := range can {
-		// What has come together is about as much as the script will have when it ends.
+		// This is about as much data as the script will have at its end.
 		few, more := 10_000, 20_000
 		if strings.Contains(c.what, "1,000") || strings.Contains(c.what, "999") || c.what == "coroutines" {
 			few, more = 100, 200
@@ -90,7 +90,7 @@ func table(t *testing.T) string {
 	return b.String()
 }
 
-// count is a number cut down to two digits, with commas.
+// count is a number rounded down to two digits, with commas.
 func count(n float64) string {
 	unit := math.Pow(10, math.Floor(math.Log10(n))-1)
 	text := fmt.Sprintf("%.0f", math.Floor(n/unit)*unit)
@@ -107,7 +107,7 @@ func micros(work float64) string {
 	return fmt.Sprintf("%.1f µs", work/1000)
 }
 
-// docs/scripts.md says what scripts can do: `make docs`.
+// docs/scripts.md says how much scripts can do. `make docs` writes it.
 func TestDocumentationIsWhatScriptsCanDo(t *testing.T) {
 	if testing.Short() {
 		t.Skip("-short: it uses one goroutine")
@@ -125,7 +125,7 @@ func TestDocumentationIsWhatScriptsCanDo(t *testing.T) {
 	golden.Check(t, path, before+table(t)+"\n"+after)
 }
 
-// TestBulkScriptsRun: what Redis does in a moment is done at the default limits.
+// TestBulkScriptsRun: work that Redis does in a moment fits into the default limits.
 func TestBulkScriptsRun(t *testing.T) {
 	if testing.Short() {
 		t.Skip("-short: it uses one goroutine")

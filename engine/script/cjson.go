@@ -17,8 +17,8 @@ func init() {
 			return len(values)
 		}}
 	}
-	// The settings are Redis's and stay: a script that changed them would
-	// change them for the next one.
+	// The settings are Redis's and cannot change: a script that changed them would change them for
+	// the next script.
 	cjsonLibrary = []entry{
 		{"encode", jsonEncode}, {"decode", jsonDecode},
 		fixed("encode_max_depth", lua.LNumber(jsonDepthMax)), fixed("decode_max_depth", lua.LNumber(jsonDepthMax)),
@@ -42,7 +42,7 @@ type jsonWriter struct {
 	m   *meter
 	L   *lua.LState
 	out []byte
-	own int // charged
+	own int // bytes that were charged
 }
 
 func jsonEncode(L *lua.LState) int {
@@ -125,8 +125,8 @@ func (w *jsonWriter) text(s string) {
 	w.m.spend(w.L, len(w.out)-before)
 }
 
-// arrayLength is the highest index of a table whose keys are all positive
-// integers, -1 for an object.
+// arrayLength is the highest index of a table whose keys are all positive integers, or -1 for any
+// other table.
 func (w *jsonWriter) arrayLength(t *lua.LTable) int {
 	most, n := 0.0, 0
 	for k, _ := w.m.next(w.L, t, lua.LNil); k != lua.LNil; k, _ = w.m.next(w.L, t, k) {

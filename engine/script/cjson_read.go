@@ -35,7 +35,7 @@ func jsonDecode(L *lua.LState) int {
 	return 1
 }
 
-// token is one word of JSON; kinds have the names that errors give them.
+// token is one token of JSON. The kinds have the names that error texts use.
 type token struct {
 	kind  string
 	value lua.LValue
@@ -90,7 +90,7 @@ func (r *jsonReader) number() token {
 	for end < len(r.s) && end-r.at < 400 && (isDigit(r.s[end]) || isAlpha(r.s[end]) || strings.IndexByte("+-.", r.s[end]) >= 0) {
 		end++
 	}
-	// The longest beginning that is a number is the number.
+	// The number is the longest prefix that is one.
 	for ; end > r.at; end-- {
 		r.m.spend(r.L, priceNumeral+(end-r.at)*priceDigit)
 		if f, ok := parseNumber(r.s[r.at:end]); ok {
@@ -156,7 +156,7 @@ func (r *jsonReader) hex(i int) (rune, bool) {
 	return rune(n), err == nil
 }
 
-// code is the character of the escape at i, and how long that is.
+// code returns the character of the escape at i, and the length of the escape.
 func (r *jsonReader) code(i int) (rune, int) {
 	c, ok := r.hex(i)
 	if !ok {

@@ -15,21 +15,20 @@ import (
 )
 
 func init() {
-	// Sizes above this stand in the hash part of a table: one assignment fills
-	// the array part up to its index.
+	// Elements with a greater index are in the hash part of a table: a single assignment fills the
+	// array part up to its index.
 	lua.MaxArrayIndex = arrayIndexMax
-	// The rewriter makes the table "arg" where a function asks for it.
+	// The rewriter makes the table "arg" if a function uses it.
 	lua.CompatVarArg = false
 }
 
-// Script is a script. It can be run many times at once.
+// Script is a script. It may run several times at once.
 type Script struct {
-	// SHA is the lower-case SHA1 of Source, by which EVALSHA calls it, and Sum the
-	// same in bytes.
+	// SHA is the lower-case SHA1 of Source, which EVALSHA uses, and Sum the same in bytes.
 	SHA    string
 	Sum    Sum
 	Source string
-	// Header is what the first line says.
+	// Header holds the flags of the first line.
 	Header Header
 
 	once sync.Once
@@ -38,11 +37,11 @@ type Script struct {
 	err  error
 }
 
-// form is a compiled text: its code, and what its places are called.
+// form is a compiled text: its code, and the names in it.
 type form struct {
 	proto *lua.FunctionProto
 	names *names
-	// work is what compiling took beside what the text's length says.
+	// work is the work that compiling took in addition to the estimate by the text's length.
 	work int64
 }
 
@@ -64,8 +63,8 @@ func sumOf(text string) (s Sum, ok bool) {
 // SHA1 is the name of a script in a cache.
 func SHA1(source []byte) string { return Sum(sha1.Sum(source)).String() }
 
-// Read reads a script's first line, and copies the script. It costs next to
-// nothing; Compile does the rest. An error is the whole text of the reply.
+// Read reads a script's first line and copies the script, which is cheap. Compile does the rest. An
+// error is the whole text of the reply.
 func Read(source []byte, limits *Limits) (*Script, error) {
 	if len(source) > limits.SourceBytes {
 		return nil, fmt.Errorf("ERR Error compiling script (new function): user_script: script is longer than %d bytes", limits.SourceBytes)
@@ -78,8 +77,7 @@ func Read(source []byte, limits *Limits) (*Script, error) {
 	return &Script{SHA: sum.String(), Sum: sum, Source: text, Header: header, body: text[first:]}, nil
 }
 
-// Compile compiles the script if nobody did before. An error is the whole text
-// of the reply.
+// Compile compiles the script unless that was done before. An error is the whole text of the reply.
 func (s *Script) Compile() error {
 	s.once.Do(func() {
 		if s.form, s.err = compile(s.body, scriptChunk); s.err != nil {
@@ -102,7 +100,7 @@ func Compile(source []byte, limits *Limits) (*Script, error) {
 	return s, nil
 }
 
-// What error texts call a script's text, and a library's.
+// The names of a script's text, and of a library's, in error texts.
 const (
 	scriptChunk  = "user_script"
 	libraryChunk = "user_function"
@@ -111,7 +109,7 @@ const (
 // compile parses, rewrites and compiles a chunk.
 func compile(source, chunk string) (f form, err error) {
 	defer func() {
-		// The compiler ends on what it cannot do by panics of several kinds.
+		// The compiler panics in several ways on code that it cannot compile.
 		switch e := recover().(type) {
 		case nil:
 		case *syntaxError:
@@ -141,10 +139,10 @@ func compile(source, chunk string) (f form, err error) {
 	return form{proto, r.names, int64(r.work / namesCompared)}, nil
 }
 
-// CompileWork is the work of compiling the script, as far as its text's length says it.
+// CompileWork is the work of compiling the script, estimated from its text.
 func (s *Script) CompileWork() int64 { return compileWork(s.Source) }
 
-// compileWork is the work of compiling a text, as far as its length says it. Spaces are quickly read.
+// compileWork is the work of compiling a text, estimated from its length. Spaces are read quickly.
 func compileWork(text string) int64 {
 	dense := 0
 	for i := range len(text) {
@@ -155,12 +153,12 @@ func compileWork(text string) int64 {
 	return int64(priceCompile + dense*priceSourceByte + (len(text)-dense)*priceSpace)
 }
 
-// marker is a text that begins no constant of the script: constants that begin
-// with it are intrinsics.
+// marker returns a text that no constant of the script begins with. Constants that begin with it
+// are intrinsics.
 func marker(source string) string {
 	const word = "intrinsic"
-	// An escape could spell it, so the part without the zero is looked for, once:
-	// a script may be full of it.
+	// An escape could spell the marker, so the search is for the part without the zero. It runs
+	// only once, because a script may be full of that part.
 	taken := map[string]bool{"0": strings.Contains(source, `\`)}
 	for rest := source; ; {
 		at := strings.Index(rest, word)
@@ -180,7 +178,7 @@ func marker(source string) string {
 	}
 }
 
-// link puts the intrinsics in the place of their names.
+// link replaces the names of intrinsics by the intrinsics.
 func link(p *lua.FunctionProto, marker string) {
 	for i, c := range p.Constants {
 		if s, ok := c.(lua.LString); ok && strings.HasPrefix(string(s), marker) {
@@ -194,7 +192,7 @@ func link(p *lua.FunctionProto, marker string) {
 
 var _ ast.Expr = (*ast.StringExpr)(nil)
 
-// parseText puts the parser's error in Lua's form.
+// parseText turns the parser's error into Lua's form.
 func parseText(err error, chunk, source string) error {
 	var pe *parse.Error
 	if !errors.As(err, &pe) {
@@ -224,9 +222,9 @@ func compileText(err error, chunk string) error {
 	return fmt.Errorf("%s:1: %s", chunk, strings.TrimSpace(err.Error()))
 }
 
-// nesting refuses sources with more brackets open at once than the parser
-// should see; what it counts inside strings and comments does no harm, but may
-// refuse a script of thousands of brackets in a text: the bound is generous.
+// nesting refuses sources with more open brackets than the parser should see. It also counts
+// brackets in strings and comments. So it may refuse a script with thousands of brackets in a text,
+// but the bound is generous.
 func nesting(source, chunk string) error {
 	const most = 20_000
 	open, line := 0, 1

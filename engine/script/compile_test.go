@@ -8,9 +8,9 @@ import (
 	"lockstep/engine/script"
 )
 
-// TestTextsThatAreLongToCompileAreRefused: each replica compiles a script under
-// the locks of its run. The interpreter's compiler takes the square of the number
-// of constants and of visible names.
+// TestTextsThatAreLongToCompileAreRefused: each replica compiles a script under the locks of its
+// run. The work of the interpreter's compiler is the square of the number of constants and of
+// visible names.
 func TestTextsThatAreLongToCompileAreRefused(t *testing.T) {
 	if testing.Short() {
 		t.Skip("-short: it uses one goroutine")

@@ -11,7 +11,7 @@ import (
 	"lockstep/engine/reply"
 )
 
-// decoder makes Lua values of a reply.
+// decoder converts a reply to Lua values.
 type decoder struct {
 	m   *meter
 	L   *lua.LState
@@ -33,7 +33,7 @@ func (d *decoder) bulk(n int) lua.LString {
 	return s
 }
 
-// one is a table with one field.
+// one returns a table with one field.
 func (d *decoder) one(name string, v lua.LValue) lua.LValue {
 	d.m.use(d.L, tableCost+hashCost)
 	t := d.L.CreateTable(0, 1)
@@ -115,7 +115,7 @@ func (d *decoder) pairs(n int, isMap bool) *lua.LTable {
 
 var errReplyEnds = errors.New("script: the reply ends here")
 
-// writeReply writes what a script returned. When a bound is met m.over says so.
+// writeReply writes a script's return value. If that exceeds a bound it sets m.over.
 func (m *meter) writeReply(L *lua.LState, out *reply.Writer, v lua.LValue) {
 	e := encoder{m: m, L: L, out: out, start: out.Len()}
 	defer func() {
@@ -133,7 +133,7 @@ type encoder struct {
 	start int
 }
 
-// room ends the reply if n bytes more are too many.
+// room ends the reply if n more bytes are too many.
 func (e *encoder) room(n int) {
 	if e.out.Len()-e.start+n > e.m.limits.ReplyBytes {
 		e.m.end(overReply(e.m.limits))
@@ -171,7 +171,7 @@ func (e *encoder) value(v lua.LValue, depth int) {
 	}
 }
 
-// bool: to a script that spoke RESP2, true is 1 and false is nil.
+// bool writes true as 1 and false as null for a script that spoke RESP2.
 func (e *encoder) bool(b bool) {
 	switch {
 	case e.m.proto == reply.RESP3:
@@ -183,7 +183,7 @@ func (e *encoder) bool(b bool) {
 	}
 }
 
-// cText is a text as C has it: it ends at a zero byte.
+// cText is a text up to its first zero byte, as in C.
 func cText(s string) string {
 	s, _, _ = strings.Cut(s, "\x00")
 	return s
@@ -250,7 +250,7 @@ func (e *encoder) pairs(t *lua.LTable, depth int, isMap bool) {
 	if w := e.m.walkOf(t); w != nil {
 		e.spend(w.holes * priceHole)
 	}
-	e.spend(t.Len() * priceSkip) // one element may stand behind thousands of nil, and a reply name the table often
+	e.spend(t.Len() * priceSkip) // one element may follow thousands of nils, and a reply may repeat the table
 	n := 0
 	for k, _ := t.Next(lua.LNil); k != lua.LNil; k, _ = t.Next(k) {
 		n++

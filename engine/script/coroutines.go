@@ -7,9 +7,8 @@ import (
 	lua "github.com/yuin/gopher-lua"
 )
 
-// openCoroutines takes the interpreter's functions, which ours go through: a
-// thread is given the run's meter, for the interpreter would give it a context
-// of its own, which counts nothing.
+// openCoroutines takes the interpreter's functions, which the library calls. A thread gets the
+// run's meter: the interpreter would give it a context of its own, which counts nothing.
 func (in *interpreter) openCoroutines() {
 	L := in.L
 	L.Push(L.NewFunction(lua.OpenCoroutine))
@@ -39,7 +38,7 @@ func (m *meter) thread(L *lua.LState, name string) *lua.LState {
 	options := L.Options
 	L.Options.CallStackSize, L.Options.RegistrySize = m.threadDepth(), threadRegisters
 	L.Options.RegistryMaxSize = threadRegistersMax
-	// A thread that is made by one with a context asks for its own.
+	// A thread whose creator has a context would get a context of its own.
 	context := L.RemoveContext()
 	L.Push(m.inst.co["create"])
 	L.Push(fn)
@@ -52,7 +51,7 @@ func (m *meter) thread(L *lua.LState, name string) *lua.LState {
 	return th
 }
 
-// threadDepth is how many calls a coroutine has room for.
+// threadDepth is the most calls in a coroutine.
 func (m *meter) threadDepth() int { return min(threadDepthMax, m.limits.CallDepth) }
 
 func coCreate(L *lua.LState) int {
@@ -60,8 +59,8 @@ func coCreate(L *lua.LState) int {
 	return 1
 }
 
-// resume runs a thread until it yields, ends or fails; it leaves what the
-// interpreter's resume returns on the stack.
+// resume runs a thread until it yields, ends or fails. It leaves the results of the interpreter's
+// resume on the stack.
 func (m *meter) resume(L, th *lua.LState, args []lua.LValue) int {
 	m.enter(L)
 	m.spend(L, priceResume+len(args)*priceArgument)
@@ -80,7 +79,7 @@ func (m *meter) resume(L, th *lua.LState, args []lua.LValue) int {
 	for _, a := range args {
 		L.Push(a)
 	}
-	// The thread that resumes may be one of pcall's, which no script sees.
+	// The thread that resumes may be one of pcall's threads, which no script sees.
 	running := L.G.CurrentThread
 	L.Call(len(args)+1, lua.MultRet)
 	L.G.CurrentThread = running
@@ -94,8 +93,7 @@ func (m *meter) resume(L, th *lua.LState, args []lua.LValue) int {
 	return L.GetTop() - top
 }
 
-// ended ends a thread that has yielded by the call whose values it returns: nothing of
-// it is left to go on.
+// ended ends a thread that yielded in a tail call: nothing of the thread is left to continue.
 func (m *meter) ended(L, th *lua.LState, values []lua.LValue) int {
 	th.Dead = true
 	m.threads = m.threads[:len(m.threads)-1]
@@ -107,7 +105,7 @@ func (m *meter) ended(L, th *lua.LState, values []lua.LValue) int {
 	return 1 + len(values)
 }
 
-// fitted is as many values as are wanted; below 0: as they are.
+// fitted returns exactly wanted values, or the values unchanged if wanted is below 0.
 func fitted(values []lua.LValue, wanted int) []lua.LValue {
 	if wanted < 0 {
 		return values
@@ -118,8 +116,7 @@ func fitted(values []lua.LValue, wanted int) []lua.LValue {
 	return values[:wanted]
 }
 
-// inLuasWords translates the interpreter's error that ended a coroutine, of whose stack
-// nothing is left.
+// inLuasWords translates the interpreter's error that ended a coroutine, whose stack is gone.
 func (m *meter) inLuasWords(text string) string {
 	rest, placed := strings.CutPrefix(text, m.chunk+":")
 	at, _, _ := strings.Cut(rest, ":")
@@ -170,7 +167,8 @@ func coWrap(L *lua.LState) int {
 		if L.Get(base+1) != lua.LTrue {
 			err := L.Get(base + 2)
 			if isText(err) {
-				// Lua says where the coroutine was called, before it says where it ended.
+				// Lua reports the place where the coroutine was called before the place where it
+				// ended.
 				m.text(L, textLength(err))
 				err, m.thrown = lua.LString(appendText([]byte(position(L, 1)), err)), true
 			}
@@ -203,14 +201,14 @@ func coStatus(L *lua.LState) int {
 	}
 }
 
-// coYield: the interpreter cannot yield through its library.
+// coYield: the interpreter cannot yield across a function of its library.
 func coYield(L *lua.LState) int {
 	m := meterOf(L)
 	n := len(m.threads)
 	if n == 0 || m.goDepth != m.threads[n-1] {
 		L.RaiseError("attempt to yield across metamethod/C-call boundary")
 	}
-	// The interpreter does not give nil for what the thread is not resumed with.
+	// The interpreter leaves out the nils for missing values when the thread is resumed.
 	if m.yielded == nil {
 		m.yielded = map[*lua.LState]int{}
 	}

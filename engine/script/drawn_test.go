@@ -13,7 +13,7 @@ import (
 	"lockstep/engine/script"
 )
 
-// drawnSeed is what expressions are drawn from: LOCKSTEP_SEED, if it is set.
+// drawnSeed is the seed of the random expressions: LOCKSTEP_SEED, if it is set.
 func drawnSeed(t *testing.T) int64 {
 	t.Helper()
 	seed := int64(1)
@@ -28,8 +28,7 @@ func drawnSeed(t *testing.T) int64 {
 	return seed
 }
 
-// drawer makes expressions by chance: calls of library functions, operators, and
-// values to return.
+// drawer makes random expressions: calls of library functions, operators, and values to return.
 type drawer struct{ *rand.Rand }
 
 func (d drawer) of(list ...string) string { return list[d.Intn(len(list))] }
@@ -117,8 +116,8 @@ func (d drawer) value(depth int) string {
 	return fmt.Sprint(d.Intn(300) - 100)
 }
 
-// expressions draw one each that both sides can evaluate without differing by what
-// is noted in the corpus.
+// expressions draw one expression each. Both sides can evaluate it with the same result, except for
+// the differences that the corpus notes.
 var expressions = []func(drawer) string{
 	drawer.format, drawer.format, drawer.format, drawer.format,
 	func(d drawer) string { return "tostring(" + d.number() + ")" },
@@ -177,7 +176,7 @@ var expressions = []func(drawer) string{
 	},
 	func(d drawer) string { return fmt.Sprintf("math.ldexp(%s, %d)", d.number(), d.Intn(200)-100) },
 	func(d drawer) string {
-		// What C and Go make of these differs in the last of Lua's 14 digits now and then.
+		// C and Go sometimes differ in the last of Lua's 14 digits.
 		return fmt.Sprintf("string.format('%%.12g', math.%s(%.6f))", d.of("sin", "cos", "tan", "exp", "log", "log10", "sinh", "cosh", "tanh", "asin", "acos", "atan"), d.Float64())
 	},
 	func(d drawer) string {
@@ -190,7 +189,7 @@ var expressions = []func(drawer) string{
 	drawer.wrong, drawer.wrong, drawer.wrong, drawer.wrong,
 }
 
-// json draws a text that is JSON, or nearly.
+// json draws a text that is JSON, or nearly JSON.
 func (d drawer) json(depth int) []byte {
 	switch d.Intn(8) {
 	case 0, 1:
@@ -224,7 +223,7 @@ func (d drawer) bits() string {
 	return d.of(fmt.Sprint(d.Int63()>>d.Intn(63)), fmt.Sprint(-d.Intn(1<<31)), fmt.Sprintf("%d.5", d.Intn(100)-50), "2^31", "-2^31", "2^32 + 1")
 }
 
-// layout draws a format of struct, and packs, unpacks or measures by it.
+// layout draws a format of struct, and packs, unpacks or measures with it.
 func (d drawer) layout() string {
 	var f strings.Builder
 	f.WriteString(d.of("", "<", ">", "!", "!4", "!2", "=", "!3", " "))
@@ -240,17 +239,17 @@ func (d drawer) layout() string {
 	return fmt.Sprintf("struct.unpack(%q, %s, %d)", f.String(), quote(d.bytes(40)), d.Intn(5))
 }
 
-// operand is a number, a text that may be one, or what is none.
+// operand is a number, a text that may be a number, or another value.
 func (d drawer) operand() string {
 	return d.of(d.number(), d.number(), quote([]byte(d.number())), d.text(), "nil", "true", "{}", `" 7 "`, `"0x10"`, `""`)
 }
 
-// small is an argument of any type that makes no function work for long.
+// small is an argument of any type with which no function works for long.
 func (d drawer) small() string {
 	return d.of("0", "1", "2", "3", "-1", "2.5", "-2", "100", `"1"`, `"abc"`, `"a b"`, `""`, "nil", "true", "false", "{}", "{1,2,3}", "type", "cjson.null", d.text())
 }
 
-// tables draws work on a table, and shows what is left of it.
+// tables draws work on a table, and shows the table afterwards.
 func (d drawer) tables() string {
 	n := d.Intn(6)
 	list := make([]string, n)
@@ -273,7 +272,7 @@ func (d drawer) tables() string {
 	return fmt.Sprintf("(function() local t, r = {%s} %s return tostring(r) .. ':' .. #t .. ':' .. cjson.encode(t) end)()", strings.Join(list, ","), work)
 }
 
-// libraryCalls are functions that answer, or fail, at once, whatever they are given.
+// libraryCalls are functions that answer or fail at once, whatever their arguments.
 var libraryCalls = strings.Fields(`string.byte string.char string.find string.format string.gmatch string.gsub string.len string.lower string.match
 	string.rep string.reverse string.sub string.upper table.concat table.insert table.remove table.sort table.maxn table.getn table.setn table.foreach
 	math.abs math.ceil math.floor math.fmod math.frexp math.ldexp math.max math.min math.modf math.pow math.sqrt math.atan2
@@ -284,7 +283,7 @@ var libraryCalls = strings.Fields(`string.byte string.char string.find string.fo
 	redis.call redis.pcall redis.error_reply redis.status_reply redis.sha1hex redis.log redis.setresp redis.set_repl redis.acl_check_cmd
 	redis.breakpoint redis.debug redis.replicate_commands`)
 
-// wrong calls a function with whatever comes.
+// wrong calls a function with random arguments.
 func (d drawer) wrong() string {
 	args := make([]string, d.Intn(4))
 	for i := range args {
@@ -314,8 +313,8 @@ func (d drawer) answer(depth int) string {
 	return d.of(d.number(), d.text(), "true", "false", "nil", "{}", "type", "cjson.null", "redis.error_reply('E x')", "redis.status_reply('S')", "{double=0.5}", "{double=1e300}")
 }
 
-// drawnScript draws a script: most evaluate an expression and show all it gives,
-// or the error; others return a value.
+// drawnScript draws a script. Most scripts evaluate an expression and show its values or its error;
+// others return a value.
 func (d drawer) drawnScript() string {
 	if d.Intn(6) == 0 {
 		return d.of("", "redis.setresp(3) ") + "return " + d.answer(3)
@@ -326,8 +325,8 @@ func (d drawer) drawnScript() string {
 		" r[i] = tostring(r[i]):gsub('^(%a+: )0x%x+$', '%1') end return r"
 }
 
-// TestDrawnExpressionsGiveWhatRedisGives evaluates expressions drawn by chance
-// on both sides, in both protocols.
+// TestDrawnExpressionsGiveWhatRedisGives evaluates random expressions on both sides, in both
+// protocols.
 func TestDrawnExpressionsGiveWhatRedisGives(t *testing.T) {
 	o := startOracle(t)
 	rounds := 12_000

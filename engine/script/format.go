@@ -8,7 +8,7 @@ import (
 	lua "github.com/yuin/gopher-lua"
 )
 
-// verb is one conversion of string.format, as C's printf has it.
+// verb is one conversion of string.format, as in C's printf.
 type verb struct {
 	minus, plus, space, alt, zero bool
 	width, precision              int // precision -1: none
@@ -95,7 +95,7 @@ func (v verb) format(L *lua.LState, out []byte, arg int) []byte {
 	case 'c':
 		v.zero = false
 		c := string([]byte{byte(integer(L, "format", arg))})
-		// C's printf writes a zero byte, at which what it wrote ends.
+		// C's printf writes a zero byte, which ends the text.
 		return append(out, cText(string(v.pad(nil, "", c)))...)
 	case 'd', 'i':
 		n := toInt64(num(L, "format", arg))
@@ -140,7 +140,7 @@ func toUint64(f float64) uint64 {
 	return uint64(toInt64(f))
 }
 
-// price is the price of so many bytes that were formatted.
+// price is the price of n formatted bytes.
 func (v verb) price(n int) int {
 	if lower(v.letter) >= 'e' && lower(v.letter) <= 'g' && n > 20 {
 		return n * priceLongDigit
@@ -253,7 +253,7 @@ func (v verb) float(out []byte, f float64) []byte {
 	return v.pad(out, sign, text)
 }
 
-// withPoint puts the point that # asks for behind the digits.
+// withPoint adds the point that # asks for.
 func withPoint(text string) string {
 	if at := strings.IndexByte(text, 'e'); at >= 0 {
 		return text[:at] + "." + text[at:]

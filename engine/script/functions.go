@@ -14,20 +14,20 @@ import (
 // FunctionLimits bound the libraries of a shard. They decide what can be loaded,
 // so they must be the same on every replica.
 type FunctionLimits struct {
-	// Libraries and Functions are how many there may be, Bytes how long the sources
-	// may be together, SourceBytes how long one.
+	// Libraries and Functions are the most of each, Bytes the greatest length of all sources
+	// together, SourceBytes that of one source.
 	Libraries, Functions, Bytes, SourceBytes int
 }
 
 // Functions are the libraries of functions of a shard. The zero value is empty.
 //
-// They are part of the replicated state and change at the places in the log of
-// the txns that change them, which hold the whole shard: who holds a lock of the
-// shard sees them as they are at its own place. To know the locks of a call
-// before it has any, its function's flags must be known: so changes are announced
-// when their tickets are taken, and as long as one is open, calls lock the shard.
+// They are part of the replicated state. They change at the places in the log of the txns that
+// change them. Such a txn locks the whole shard, so any txn that holds a lock of the shard sees the
+// libraries as of its own place. But the locks of a call depend on the flags of its function, which
+// must be known before the call has any lock. So changes are announced when their tickets are
+// taken, and while a change is open each call locks the whole shard.
 type Functions struct {
-	mu   sync.RWMutex // guards what follows
+	mu   sync.RWMutex // guards the fields below
 	set  librarySet
 	open int
 	// changes counts changes.
@@ -37,48 +37,48 @@ type Functions struct {
 	memory atomic.Int64
 }
 
-// libraryBytes is what a library takes beside sourceCost, loaded for calls, and
-// functionBytes what each of its functions does.
+// libraryBytes is the memory of a library that is loaded for calls, in addition to sourceCost for
+// its source. functionBytes is that of each of its functions.
 const (
 	libraryBytes  = 32 << 10
 	functionBytes = 1 << 10
 )
 
-// MemoryBytes is about what the libraries take.
+// MemoryBytes is the approximate memory of the libraries.
 func (f *Functions) MemoryBytes() int64 { return f.memory.Load() }
 
 // librarySet never changes.
 type librarySet struct {
 	libraries map[string]*Library
-	// functions are all of them by folded name.
+	// functions holds all functions by folded name.
 	functions map[string]*Function
 	bytes     int
 }
 
-// Announce says that a txn that is behind all others may change the libraries;
-// Settle that it has ended.
+// Announce says that a txn, which comes after all others in the log, may change the libraries.
+// Settle says that the txn has ended.
 func (f *Functions) Announce() {
 	f.mu.Lock()
 	f.open++
 	f.mu.Unlock()
 }
 
-// Settle ends what Announce began.
+// Settle ends a change that was announced.
 func (f *Functions) Settle() {
 	f.mu.Lock()
 	f.open--
 	f.mu.Unlock()
 }
 
-// Find finds a function, nil if there is none; case does not matter. settled
-// tells that no change is open.
+// Find finds a function, in any case of letters, or returns nil. settled reports that no change is
+// open.
 func (f *Functions) Find(name string) (fn *Function, settled bool) {
 	f.mu.RLock()
 	defer f.mu.RUnlock()
 	return f.set.functions[strings.ToLower(name)], f.open == 0
 }
 
-// Settled tells that no change is open.
+// Settled reports whether no change is open.
 func (f *Functions) Settled() bool {
 	f.mu.RLock()
 	defer f.mu.RUnlock()
@@ -92,8 +92,7 @@ func (f *Functions) Changes() uint64 {
 	return f.changes + 1
 }
 
-// Count is the number of libraries, that of functions, and the length of the
-// sources together.
+// Count returns the numbers of libraries and functions, and the length of the sources together.
 func (f *Functions) Count() (libraries, functions, bytes int) {
 	f.mu.RLock()
 	defer f.mu.RUnlock()
@@ -111,15 +110,15 @@ func (s *librarySet) list() []*Library {
 	return slices.SortedFunc(maps.Values(s.libraries), func(a, b *Library) int { return strings.Compare(a.Name, b.Name) })
 }
 
-// Policy says what to do with a library of a name that is there.
+// Policy says what to do with a library whose name exists already.
 type Policy uint8
 
 const (
-	// Append: it is an error.
+	// Append: that is an error.
 	Append Policy = iota
-	// Replace: it goes.
+	// Replace: the new library replaces the old one.
 	Replace
-	// Clear: all that were there go.
+	// Clear: all existing libraries are removed first.
 	Clear
 )
 
@@ -127,8 +126,8 @@ func newLibrarySet() librarySet {
 	return librarySet{libraries: map[string]*Library{}, functions: map[string]*Function{}}
 }
 
-// join returns the libraries that are there with others, which do not disturb
-// each other, or says why they cannot be together.
+// join returns the existing libraries together with others, or says why they cannot be together.
+// The others do not conflict with each other.
 func (s *librarySet) join(libraries []*Library, p Policy, l *FunctionLimits) (librarySet, error) {
 	next := newLibrarySet()
 	replaced := map[string]bool{}
@@ -178,18 +177,18 @@ func (s *librarySet) put(l *Library) {
 	}
 }
 
-// now is the set of the moment. It never changes.
+// now is the current set, which never changes itself.
 func (f *Functions) now() librarySet {
 	f.mu.RLock()
 	defer f.mu.RUnlock()
 	return f.set
 }
 
-// Pay takes the work that loading a library has taken; an error: the txn may not do
-// so much. Nil: nobody pays.
+// Pay charges the work of loading a library. It returns an error if the txn may not do that much. A
+// nil Pay charges nothing.
 type Pay func(work int64) error
 
-// compile compiles a library that is paid for, whether it can be loaded or not.
+// compile compiles a library and charges for it, whether the library can be loaded or not.
 func (p Pay) compile(source []byte, l *FunctionLimits) (*Library, error) {
 	if p == nil {
 		return CompileLibrary(source, l)
@@ -233,7 +232,7 @@ func (f *Functions) Load(source []byte, replace bool, l *FunctionLimits, txnNo u
 	return name, nil
 }
 
-// Delete takes a library out.
+// Delete removes a library.
 func (f *Functions) Delete(name string, txnNo uint64) error {
 	set := f.now()
 	if set.libraries[name] == nil {
@@ -249,7 +248,7 @@ func (f *Functions) Delete(name string, txnNo uint64) error {
 	return nil
 }
 
-// Flush takes all libraries out.
+// Flush removes all libraries.
 func (f *Functions) Flush(txnNo uint64) { f.become(librarySet{}, txnNo) }
 
 // Restore compiles libraries and adds them all, or none.
@@ -267,7 +266,7 @@ func (f *Functions) Restore(sources [][]byte, p Policy, l *FunctionLimits, txnNo
 	return nil
 }
 
-// compileAll compiles libraries that do not disturb each other.
+// compileAll compiles libraries that do not conflict with each other.
 func compileAll(sources [][]byte, l *FunctionLimits, pay Pay) ([]*Library, error) {
 	given := newLibrarySet()
 	libraries := make([]*Library, 0, len(sources))
@@ -291,14 +290,13 @@ func compileAll(sources [][]byte, l *FunctionLimits, pay Pay) ([]*Library, error
 	return libraries, nil
 }
 
-// Adopt takes the libraries of a snapshot. They were within the limits of their
-// time.
+// Adopt takes over the libraries of a snapshot. They were within the limits when they were loaded.
 func (f *Functions) Adopt(sources [][]byte) error {
 	const all = math.MaxInt
 	return f.Restore(sources, Clear, &FunctionLimits{all, all, all, all}, 0, nil)
 }
 
-// become changes the set. Cuts that were opened before the txn keep the old one.
+// become changes the set. Cuts that were opened before the txn keep the old set.
 func (f *Functions) become(next librarySet, txnNo uint64) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -317,7 +315,7 @@ func (f *Functions) become(next librarySet, txnNo uint64) {
 	f.changes++
 }
 
-// FunctionsCut is the libraries as a txn of a certain number has left them.
+// FunctionsCut is the libraries after the txn with number txnNo.
 type FunctionsCut struct {
 	of    *Functions
 	txnNo uint64
@@ -325,7 +323,7 @@ type FunctionsCut struct {
 	kept  bool
 }
 
-// OpenCut begins a cut behind a txn. No later one may have been run.
+// OpenCut opens a cut after a txn. No later txn may have run.
 func (f *Functions) OpenCut(txnNo uint64) *FunctionsCut {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -337,8 +335,7 @@ func (f *Functions) OpenCut(txnNo uint64) *FunctionsCut {
 	return c
 }
 
-// Libraries lists the cut's libraries by name. All txns up to the cut's must
-// have run.
+// Libraries lists the cut's libraries by name. All txns up to the cut's must have run.
 func (c *FunctionsCut) Libraries() []*Library {
 	c.of.mu.RLock()
 	defer c.of.mu.RUnlock()
@@ -348,7 +345,7 @@ func (c *FunctionsCut) Libraries() []*Library {
 	return c.of.set.list()
 }
 
-// Close gives the cut up.
+// Close releases the cut.
 func (c *FunctionsCut) Close() {
 	c.of.mu.Lock()
 	defer c.of.mu.Unlock()

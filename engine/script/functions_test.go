@@ -75,8 +75,8 @@ func TestFunctionsAreFoundUntilTheirLibraryGoes(t *testing.T) {
 	}
 }
 
-// TestRestoringChangesAllOrNothing: one bad library, one too many, one in the
-// way, and what was there stays as it was.
+// TestRestoringChangesAllOrNothing: if one library is bad, too many, or exists already, no library
+// changes.
 func TestRestoringChangesAllOrNothing(t *testing.T) {
 	long := append(source("long", "l"), strings.Repeat(" ", 4500)...)
 	for _, c := range []struct {
@@ -112,7 +112,7 @@ func TestRestoringChangesAllOrNothing(t *testing.T) {
 	}
 }
 
-// TestACutKeepsTheLibrariesOfItsTxn: what later txns change is not in it.
+// TestACutKeepsTheLibrariesOfItsTxn: a cut does not contain the changes of later txns.
 func TestACutKeepsTheLibrariesOfItsTxn(t *testing.T) {
 	var f script.Functions
 	load := func(name string, txnNo uint64) {
@@ -146,8 +146,8 @@ func TestACutKeepsTheLibrariesOfItsTxn(t *testing.T) {
 	}
 }
 
-// TestLibrariesThatWentAreNotKept: an interpreter that has called them lets go of the
-// texts that were replaced.
+// TestLibrariesThatWentAreNotKept: an interpreter that has called a library releases the text once
+// it is replaced.
 func TestLibrariesThatWentAreNotKept(t *testing.T) {
 	const length, versions = 200 << 10, 200
 	var f script.Functions
@@ -179,7 +179,7 @@ func TestLibrariesThatWentAreNotKept(t *testing.T) {
 	runtime.KeepAlive(&f)
 }
 
-// TestALibraryPaysForWhatItFills: loading is bounded as scripts are.
+// TestALibraryPaysForWhatItFills: loading has the same kinds of bound as a script.
 func TestALibraryPaysForWhatItFills(t *testing.T) {
 	var f script.Functions
 	limits := script.FunctionLimits{Libraries: 10, Functions: 10, Bytes: 1 << 20, SourceBytes: 1 << 20}

@@ -7,21 +7,21 @@ import (
 	"strings"
 )
 
-// Flags say what a script may do and under which locks it runs.
+// Flags are the flags of a script. They decide which commands it may call and which locks it takes.
 type Flags uint16
 
 const (
-	// NoWrites: the script calls no command that writes.
+	// NoWrites means that the script calls no commands that write.
 	NoWrites Flags = 1 << iota
-	// AllowOOM: it may run when memory is full.
+	// AllowOOM means that the script may run when memory is full.
 	AllowOOM
-	// AllowStale: it may run where data may be stale.
+	// AllowStale means that the script may run even if data may be stale.
 	AllowStale
-	// NoCluster: it is refused in cluster mode.
+	// NoCluster means that the script is refused in cluster mode.
 	NoCluster
-	// AllowCrossSlotKeys: its keys may stand in several hash slots.
+	// AllowCrossSlotKeys means that the keys may belong to several hash slots.
 	AllowCrossSlotKeys
-	// AllowKeyLocking: it locks the keys it was given and touches no others.
+	// AllowKeyLocking means that the script uses, and locks, only the keys that it is given.
 	AllowKeyLocking
 )
 
@@ -60,8 +60,8 @@ func (f Flags) Names() []string {
 
 // Header is a script's first line.
 type Header struct {
-	// Present: the script begins with "#!". Without, it runs in Redis's
-	// compatibility mode: anything is allowed.
+	// Present is set if the script begins with "#!". Otherwise it runs in Redis's compatibility
+	// mode, which allows anything.
 	Present bool
 	Flags   Flags
 }
@@ -73,8 +73,8 @@ func ReadHeader(source []byte) (Header, error) {
 	return h, err
 }
 
-// parseHeader reads the first line, and tells where the body begins: it keeps
-// the line's end, so that lines count from the top.
+// parseHeader reads the first line and returns where the body begins. The body keeps the end of the
+// first line, so that line numbers count from the top.
 func parseHeader(source []byte) (h Header, body int, err error) {
 	if len(source) < 2 || source[0] != '#' || source[1] != '!' {
 		return Header{}, 0, nil

@@ -12,7 +12,7 @@ import (
 	"lockstep/engine/script"
 )
 
-// newHost is a host with a keyspace of its own, as a replica has it.
+// newHost is a host with a keyspace of its own, as on a replica.
 func newHost() *scriptcmd.Host {
 	settings := command.DefaultSettings
 	return &scriptcmd.Host{Ctx: &command.Ctx{
@@ -51,8 +51,8 @@ func byteList(list []string) [][]byte {
 	return out
 }
 
-// TestKeysMustBeDeclaredUnderKeyLocking: computed or not, by call or pcall; without
-// the flag any key may be used (D19, D20, D21, D22, B21, B22, B24).
+// TestKeysMustBeDeclaredUnderKeyLocking: the flag forbids undeclared keys, computed or not, by call
+// or pcall. Without the flag any key may be used (D19, D20, D21, D22, B21, B22, B24).
 func TestKeysMustBeDeclaredUnderKeyLocking(t *testing.T) {
 	const flag = "#!lua flags=allow-key-locking\n"
 	for _, c := range []struct{ source, want string }{

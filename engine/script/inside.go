@@ -7,17 +7,17 @@ import (
 	lua "github.com/yuin/gopher-lua"
 )
 
-// The meter reads the interpreter's own fields here, and never writes them: each function
-// returns a value, and TestInsideIsOnlyRead looks for assignments. No other file reads them.
-// The fields are found by their names when the program starts, and it does not start if one
-// is missing or has another kind.
+// The meter reads the interpreter's own fields here, and never writes them: each function returns a
+// value, and TestInsideIsOnlyRead looks for assignments. No other file reads them. The fields are
+// looked up by name when the program starts. If one is missing or has another kind the program does
+// not start.
 //
-// After an upgrade of the library: start the program, and read its changes to callFrame,
-// registry, LState, LTable and Upvalue for a field that has kept its name and means something
-// else. Then run the tests of this package: TestPrices compares the prices with the time, and
+// After an upgrade of the library, start the program. Look in the library's changes to callFrame,
+// registry, LState, LTable and Upvalue for a field that has kept its name and has a new meaning.
+// Then run the tests of this package: TestPrices compares the prices with measured times, and
 // TestDrawnPrograms compares programs with redis-server.
 
-// The offsets of fields that are read by themselves.
+// The offsets of the fields.
 var (
 	frameAt     = offset[lua.LState]("currentFrame", reflect.Pointer)
 	registersAt = offset[lua.LState]("reg", reflect.Pointer)
@@ -34,7 +34,7 @@ type frame struct {
 	Idx    int
 	Fn     *lua.LFunction
 	Parent *frame
-	Pc     int // the place of the instruction behind the one that runs
+	Pc     int // the place of the instruction after the current one
 
 	Base, LocalBase, ReturnBase, NArgs, NRet, TailCall int
 }
@@ -50,7 +50,7 @@ func init() {
 	sameFields(reflect.TypeFor[registry](), within("reg"))
 }
 
-// sameFields panics if a structure of the interpreter does not begin with the fields of ours.
+// sameFields panics if a structure of the interpreter does not begin with the fields of our copy.
 func sameFields(ours, theirs reflect.Type) {
 	for i := range ours.NumField() {
 		want := ours.Field(i)
@@ -78,9 +78,9 @@ func offset[T any](name string, kind reflect.Kind) uintptr {
 
 func peek[F, T any](p *T, offset uintptr) F { return *(*F)(unsafe.Add(unsafe.Pointer(p), offset)) }
 
-// call is what the meter knows of a call.
+// call is what the meter knows about a call.
 type call struct {
-	depth  int // how many calls of the same thread stand around it
+	depth  int // how many calls of the same thread are around it
 	proto  *lua.FunctionProto
 	base   int // the first register of the function's variables
 	passed int // how many values the function was called with
@@ -92,14 +92,14 @@ func innermostCall(L *lua.LState) call {
 	return call{f.Idx, f.Fn.Proto, f.LocalBase, f.NArgs}
 }
 
-// instruction is the one that a thread is about to run. first tells whether a function begins
-// with it.
+// instruction is the instruction that a thread is about to run. first reports whether it is the
+// first one of a function.
 func instruction(L *lua.LState) (inst uint32, first bool) {
 	f := peek[*frame](L, frameAt)
 	return f.Fn.Proto.Code[f.Pc-1], f.Pc == 1
 }
 
-// wanted is how many values the innermost function is to return, below 0 for any number.
+// wanted is how many values the innermost function must return, below 0 for any number.
 func wanted(L *lua.LState) int { return peek[*frame](L, frameAt).NRet }
 
 // stackLevels is how many functions GetStack finds: those on the stack, and those that ended with a
@@ -119,9 +119,8 @@ func register(L *lua.LState, i int) lua.LValue { return peek[*registry](L, regis
 // registerTop is the first register of a thread that is free.
 func registerTop(L *lua.LState) int { return peek[*registry](L, registersAt).top }
 
-// sharedNow is how many variables of the functions on the stack closures share with
-// them. The interpreter goes through all of them wherever a function returns or a
-// closure is made.
+// sharedNow is how many variables of the functions on the stack are shared with closures. The
+// interpreter goes through all of them whenever a function returns or a closure is made.
 func sharedNow(L *lua.LState) (n int) {
 	for u := peek[*lua.Upvalue](L, openAt); u != nil; u = peek[*lua.Upvalue](u, nextAt) {
 		n++
@@ -129,13 +128,13 @@ func sharedNow(L *lua.LState) (n int) {
 	return n
 }
 
-// arrayLength is how many elements the array of a table has, with those that are nil.
+// arrayLength is how many elements the array of a table has, including those that are nil.
 func arrayLength(t *lua.LTable) int { return len(peek[[]lua.LValue](t, arrayAt)) }
 
-// keyCount is how many keys of a table do not stand in its array, with lost ones.
+// keyCount is how many keys of a table are not in its array, including lost ones.
 func keyCount(t *lua.LTable) int { return len(peek[[]lua.LValue](t, keysAt)) }
 
-// hasTexts tells whether a table was made for keys that are texts, and hasOthers whether it
-// was for others.
+// hasTexts reports whether a table has room for string keys, and hasOthers whether it has room for
+// other keys.
 func hasTexts(t *lua.LTable) bool  { return peek[unsafe.Pointer](t, textsAt) != nil }
 func hasOthers(t *lua.LTable) bool { return peek[unsafe.Pointer](t, othersAt) != nil }

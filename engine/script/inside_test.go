@@ -10,11 +10,11 @@ import (
 	"testing"
 )
 
-// importers are the files that may import unsafe: args.go makes texts of bytes without a copy.
+// importers are the files that may import unsafe. args.go turns bytes into a string without a copy.
 var importers = []string{"args.go", "inside.go"}
 
-// TestInsideIsOnlyRead: inside.go assigns to nothing but its own variables, and no other file
-// has pointers into the interpreter.
+// TestInsideIsOnlyRead: inside.go assigns only to its own variables, and no other file has pointers
+// into the interpreter.
 func TestInsideIsOnlyRead(t *testing.T) {
 	paths, err := filepath.Glob("*.go")
 	if err != nil || len(paths) == 0 {
@@ -43,7 +43,7 @@ func TestInsideIsOnlyRead(t *testing.T) {
 	}
 }
 
-// touches says how a piece of a file changes the interpreter, or could.
+// touches describes how a piece of a file changes the interpreter, or could.
 func touches(path string, n ast.Node) (found []string) {
 	if path != "inside.go" {
 		if id, ok := n.(*ast.Ident); ok && slices.Contains([]string{"peek", "frame", "registry"}, id.Name) {

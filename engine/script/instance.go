@@ -11,37 +11,35 @@ import (
 
 // instance is a library as one interpreter has loaded it.
 //
-// Redis loads a library once, and what its functions keep in local variables of
-// the library lives as long as the process. Here that would be state outside the
-// log's: a replica that starts from a snapshot, or takes another interpreter,
-// would have other values. So each call finds the library as it is when it has
-// just been loaded. It need not be loaded for that: an instance is used again
-// unless one of its tables was changed or a function of it can assign to a
-// variable that outlives the call.
+// Redis loads a library once, and the values of the library's local variables live as long as the
+// process. Here that would be state outside the log: a replica that starts from a snapshot, or uses
+// another interpreter, would have other values. So each call finds the library as it is just after
+// loading. That does not need a new load each time. An instance is used again unless one of its
+// tables was changed, or a function of the library can assign to a variable that outlives the call.
 type instance struct {
-	// registered are its functions by folded name.
+	// registered holds its functions by folded name.
 	registered map[string]registered
-	// tables are those that its functions can reach from call to call, holes how
-	// many keys those of them have lost that lost any.
+	// tables are the tables that its functions can reach from call to call. holes is how many keys
+	// a table has lost, for each table that lost any.
 	tables []*lua.LTable
 	holes  map[*lua.LTable]int
-	// bytes and work are what loading it took.
+	// bytes and work are the cost of loading it.
 	bytes, work int64
-	// foreign: something is reached that cannot be watched.
+	// foreign is set if the functions reach a value that cannot be watched.
 	foreign bool
 	protos  map[*lua.FunctionProto]bool
-	// iterators were made as it was loaded; each call of one moves it on.
+	// iterators were made when it was loaded. Each call moves its iterator on.
 	iterators map[*lua.LFunction]bool
 }
 
-// Bounds of what an interpreter keeps, in bytes as charged.
+// Bounds of the instances that an interpreter keeps, in bytes as charged.
 const (
 	instanceBytesMax  = 1 << 20
 	instancesBytesMax = 2 << 20
 )
 
-// load runs a library's text. What it charges is not the caller's: whether a
-// library is loaded for a call must not be seen.
+// load runs a library's text. The caller is not charged: it must not be visible whether a call had
+// to load the library.
 func (in *interpreter) load(f *form) (*instance, error) {
 	inst := &instance{registered: map[string]registered{}, protos: map[*lua.FunctionProto]bool{}, iterators: map[*lua.LFunction]bool{}}
 	mm := newMeter(&Run{Limits: &loadLimits}, f.names)
@@ -74,8 +72,8 @@ func (in *interpreter) load(f *form) (*instance, error) {
 	return inst, nil
 }
 
-// loader is what libraries are loaded on: what could be loaded once must be so again,
-// whatever the limit of calls has become.
+// loader is the thread that libraries are loaded on. A library that could be loaded once must be
+// loadable again, even if the limit on calls has changed.
 func (in *interpreter) loader() (L *lua.LState, leave func()) {
 	if in.callDepth == callDepthFirst {
 		return in.L, func() {}
@@ -89,7 +87,7 @@ func (in *interpreter) loader() (L *lua.LState, leave func()) {
 	return L, func() { G.MainThread, G.CurrentThread = in.L, in.L }
 }
 
-// explore finds all that the functions can reach of what the library made.
+// explore finds everything that the library made and its functions can reach.
 func (inst *instance) explore(in *interpreter) {
 	seen := map[*lua.LFunction]bool{}
 	tables := map[*lua.LTable]bool{}
@@ -125,8 +123,8 @@ func (inst *instance) explore(in *interpreter) {
 	}
 }
 
-// stateful tells whether a function of the library may assign to a variable that
-// outlives the call: then no instance is used twice.
+// stateful reports whether a function of the library may assign to a variable that outlives the
+// call. In that case no instance is used twice.
 func (inst *instance) stateful() bool {
 	if inst.foreign {
 		return true
@@ -139,8 +137,8 @@ func (inst *instance) stateful() bool {
 	return false
 }
 
-// assigns tells whether a function, or one made in it, assigns to one of its
-// upvalues that outlive the call; nil: all do.
+// assigns reports whether a function, or a function made in it, assigns to one of its upvalues that
+// outlive the call. If lasting is nil all of them do.
 func assigns(p *lua.FunctionProto, lasting []bool) bool {
 	lasts := func(i int) bool { return lasting == nil || lasting[i] }
 	for pc := 0; pc < len(p.Code); pc++ {
@@ -152,7 +150,7 @@ func assigns(p *lua.FunctionProto, lasting []bool) bool {
 			}
 		case lua.OP_CLOSURE:
 			inner := p.FunctionPrototypes[inst&0x3ffff]
-			// Behind it stands, for each upvalue of the new function, where it is from.
+			// The instruction is followed by the origin of each upvalue of the new function.
 			from := make([]bool, inner.NumUpvalues)
 			for i := range from {
 				pc++
@@ -166,7 +164,7 @@ func assigns(p *lua.FunctionProto, lasting []bool) bool {
 	return false
 }
 
-// instance returns a library as it is when it has just been loaded.
+// instance returns a library as it is just after loading.
 func (in *interpreter) instance(l *Library) (*instance, error) {
 	if inst := in.instances[l]; inst != nil {
 		return inst, nil
@@ -200,8 +198,7 @@ func (in *interpreter) drop(l *Library) {
 	}
 }
 
-// Call calls a function and writes its reply, or the error it ended with, to
-// out.
+// Call calls a function and writes its reply, or its error, to out.
 func (e *Interpreters) Call(f *Function, r *Run, out *reply.Writer) {
 	in := e.take(r.Limits.CallDepth)
 	if in.callFunction(f, r, out) {
@@ -209,11 +206,11 @@ func (e *Interpreters) Call(f *Function, r *Run, out *reply.Writer) {
 	}
 }
 
-// callFunction tells whether the interpreter may be used again.
+// callFunction reports whether the interpreter may be used again.
 func (in *interpreter) callFunction(f *Function, r *Run, out *reply.Writer) bool {
 	inst, err := in.instance(f.Library)
 	if err != nil {
-		// It was loaded once: this is not reached as long as loading is deterministic.
+		// The library was loaded before. As long as loading is deterministic this cannot happen.
 		out.Error(err.Error())
 		return false
 	}

@@ -2,8 +2,8 @@ package script
 
 import "testing"
 
-// A library is loaded for each call only where a call could leave something behind: an
-// iterator that was over when it had been loaded is none's business any more.
+// A library is loaded anew for a call only if a call could leave something behind. An iterator that
+// had ended when the library was loaded does not count.
 func TestALibraryIsLoadedForEachCallWhereThatIsNeededAlone(t *testing.T) {
 	for body, want := range map[string]bool{
 		`local t = {} for name in ('a b'):gmatch('%a') do t[name] = true end redis.register_function('f', function() return t.a end)`: false,

@@ -8,20 +8,20 @@ import (
 	"lockstep/engine/reply"
 )
 
-// interpreter is a Lua state with Redis's environment. What all scripts share
-// is read-only, so nothing of a run is left behind by one that ended well.
+// interpreter is a Lua state with Redis's environment. The values that all scripts share are
+// read-only, so a run that ends well leaves nothing behind.
 type interpreter struct {
 	L *lua.LState
-	// callDepth is how many calls its stack has room for.
+	// callDepth is the most calls that its stack has room for.
 	callDepth int
-	// worn: it does no longer what a new one does.
+	// worn is set if it no longer behaves like a new one.
 	worn bool
-	// scripts and functions are what both see as global variables.
+	// scripts and functions are the global variables of scripts and of functions.
 	scripts, functions space
-	// loading is what a library finds in place of the global variables while its
-	// functions are registered.
+	// loading is the table that replaces the global variables while a library registers its
+	// functions.
 	loading *lua.LTable
-	// stringMeta is what scripts see as the metatable of strings.
+	// stringMeta is the metatable of strings that scripts see.
 	stringMeta *lua.LTable
 	guards     map[*lua.LTable]guard
 	co         map[string]*lua.LFunction
@@ -29,36 +29,36 @@ type interpreter struct {
 	inner []*thread
 	// null is cjson.null.
 	null *lua.LUserData
-	// meter is that of the run at hand. replies and args are room for a call of
-	// redis.call at a time.
+	// meter is the meter of the current run. replies and args are buffers for one call of
+	// redis.call.
 	meter   meter
 	replies reply.Writer
 	args    [][]byte
-	// instances are libraries whose functions can be called at once; kept is what
-	// they take together, in bytes charged.
+	// instances are libraries whose functions can be called at once. kept is their memory together,
+	// in bytes as charged.
 	instances map[*Library]*instance
 	kept      int64
 }
 
 // space is a set of global variables.
 type space struct {
-	// globals holds them; env is the empty table that is seen in its place, so
-	// that each assignment to a global is noticed.
+	// globals holds them. Scripts see env, which is empty, so that every assignment to a global
+	// variable is noticed.
 	globals, env *lua.LTable
 }
 
-// guard says what it means to change a table.
+// guard says what happens if a script changes a table.
 type guard uint8
 
 const (
-	// guardShared: no script may.
+	// guardShared: the change is refused.
 	guardShared guard = iota + 1
-	// guardKept: the library it belongs to is to be loaded anew for the next call.
+	// guardKept: the library that the table belongs to is loaded again for the next call.
 	guardKept
 )
 
-// refuses tells that a table must not be changed, and notes a change of one that
-// later calls would see.
+// refuses reports whether a table must not be changed. If later calls would see the change it marks
+// the run as dirty.
 func (m *meter) refuses(t *lua.LTable) bool {
 	switch m.inst.guards[t] {
 	case guardShared:
@@ -119,8 +119,7 @@ func (in *interpreter) install(t *lua.LTable, entries []entry) {
 	}
 }
 
-// missing makes a shared table in which to look for what is not there is an
-// error.
+// missing makes a shared table that raises an error if a script looks up a missing key.
 func (in *interpreter) missing() *lua.LTable {
 	t, mt := in.table(nil), in.table(nil)
 	mt.RawSetString("__index", native(func(L *lua.LState) int {
@@ -134,14 +133,13 @@ func (in *interpreter) missing() *lua.LTable {
 	return t
 }
 
-// readOnly refuses an assignment to a global variable.
+// readOnly refuses assignments to global variables.
 var readOnly = native(func(L *lua.LState) int {
 	L.RaiseError("Attempt to modify a readonly table")
 	return 0
 })
 
-// space makes a set of global variables of the libraries that all have and the
-// table redis.
+// space makes a set of global variables with the common libraries and the table redis.
 func (in *interpreter) space(libraries map[string]*lua.LTable, redis *lua.LTable) space {
 	s := space{globals: in.missing(), env: in.table(nil)}
 	mt := in.table(nil)
@@ -161,7 +159,7 @@ func (in *interpreter) space(libraries map[string]*lua.LTable, redis *lua.LTable
 	return s
 }
 
-// redis makes a table redis.
+// redis makes a table "redis".
 func (in *interpreter) redis(libraries ...[]entry) *lua.LTable {
 	t := in.table(nil)
 	for _, l := range libraries {
@@ -177,7 +175,7 @@ func (in *interpreter) redis(libraries ...[]entry) *lua.LTable {
 	return t
 }
 
-// levels are the constants that libraries find when they are loaded, too.
+// levels sets the constants that libraries also see while they are loaded.
 func levels(t *lua.LTable) {
 	for i, n := range []string{"LOG_DEBUG", "LOG_VERBOSE", "LOG_NOTICE", "LOG_WARNING"} {
 		t.RawSetString(n, lua.LNumber(i))

@@ -36,10 +36,10 @@ func init() {
 	}
 }
 
-// isIntrinsic are the functions that stand for an instruction of the script.
+// isIntrinsic are the functions that replace an instruction of the script.
 var isIntrinsic = map[*lua.LFunction]bool{readOnly: true}
 
-// native is a function that belongs to no interpreter.
+// native returns a function that belongs to no interpreter.
 func native(fn lua.LGFunction) *lua.LFunction {
 	return &lua.LFunction{IsG: true, GFunction: fn, Env: &lua.LTable{Metatable: lua.LNil}}
 }
@@ -49,8 +49,8 @@ func boolean(L *lua.LState, b bool) int {
 	return 1
 }
 
-// iConcat: the names of the operands, and the operands. From the right, two by
-// two where a metamethod is asked, else at once.
+// iConcat gets the names of the operands, and then the operands. It works from the right: in pairs
+// if a metamethod is needed, otherwise all at once.
 func iConcat(L *lua.LState) int {
 	m := meterOf(L)
 	n := L.GetTop()
@@ -80,7 +80,7 @@ func appendText(dst []byte, v lua.LValue) []byte {
 	return appendNumber(dst, float64(v.(lua.LNumber)))
 }
 
-// numeralPrice is what it takes to write a value as a text, if that is a number.
+// numeralPrice is the price of writing a value as text, if the value is a number.
 func numeralPrice(v lua.LValue) int {
 	if n, ok := v.(lua.LNumber); ok && float64(n) != math.Trunc(float64(n)) {
 		return priceNumeral
@@ -88,7 +88,7 @@ func numeralPrice(v lua.LValue) int {
 	return 0
 }
 
-// textLength is the length in bytes of what appendText writes, or a little more.
+// textLength is the number of bytes that appendText writes, or a little more.
 func textLength(v lua.LValue) int {
 	if s, ok := v.(lua.LString); ok {
 		return len(s)
@@ -150,8 +150,8 @@ func iGet(L *lua.LState) int {
 	return 1
 }
 
-// index is a field of a value, with metamethods. desc says in errors what the value is, if it is a
-// text.
+// index returns a field of a value, with metamethods. If desc is a text it names the value in
+// errors.
 func (m *meter) index(L *lua.LState, obj, key, desc lua.LValue) lua.LValue {
 	for range lua.MaxTableGetLoop {
 		t, isTable := obj.(*lua.LTable)
@@ -219,7 +219,7 @@ func iLen(L *lua.LState) int {
 	case lua.LString:
 		L.Push(lua.LNumber(len(v)))
 	case *lua.LTable:
-		// Lua 5.1 asks no metamethod for the length of a table.
+		// Lua 5.1 calls no metamethod for the length of a table.
 		L.Push(lua.LNumber(m.length(L, v)))
 	default:
 		L.RaiseError("%s", "attempt to get length of "+named(L.ToString(2), v.Type().String()))
@@ -250,7 +250,7 @@ func equal(L *lua.LState, a, b lua.LValue) bool {
 	return a == b
 }
 
-// compared charges for comparing two strings.
+// compared charges for a comparison of two strings.
 func compared(L *lua.LState, a, b lua.LString) {
 	meterOf(L).spend(L, min(len(a), len(b))/bytesCompared)
 }
@@ -304,8 +304,7 @@ func ordered(L *lua.LState, a, b lua.LValue, event string) bool {
 	return v
 }
 
-// iTable charges for a table that was made: its positions, its fields. Nil at
-// the end goes.
+// iTable charges for a new table: for its positions and its fields. It removes nils at the end.
 func iTable(L *lua.LState) int {
 	m := meterOf(L)
 	t := L.Get(1).(*lua.LTable)
@@ -317,8 +316,8 @@ func iTable(L *lua.LState) int {
 	return 1
 }
 
-// constructed notes the keys that a constructor of many fields may have taken
-// away again, as {a=1, a=nil} does.
+// constructed accounts for keys that a constructor of many fields may have removed again, as {a=1,
+// a=nil} does.
 func (m *meter) constructed(L *lua.LState, t *lua.LTable, fields int) {
 	if fields > fieldsFew {
 		m.spend(L, fields*priceNext)
@@ -326,7 +325,7 @@ func (m *meter) constructed(L *lua.LState, t *lua.LTable, fields int) {
 	}
 }
 
-// fieldsFew is how many lost keys a walk may step over for nothing.
+// fieldsFew is how many lost keys a walk may step over for free.
 const fieldsFew = 32
 
 func (m *meter) charge(L *lua.LState, positions, fields int) {
@@ -337,8 +336,8 @@ func (m *meter) charge(L *lua.LState, positions, fields int) {
 	m.use(L, n)
 }
 
-// cut takes nil at the end of a constructed table's array away, and charges for what a
-// key behind its positions has filled up: {[60000]=1} has 60,000 elements.
+// cut removes the nils at the end of a constructed table's array. It charges for the elements that
+// a key beyond the positions has added: {[60000]=1} has 60,000 elements.
 func (m *meter) cut(L *lua.LState, t *lua.LTable, positions int) {
 	n := arrayLength(t)
 	if more := n - positions; more > 0 {
@@ -374,7 +373,7 @@ func iFill(L *lua.LState) int {
 	return 1
 }
 
-// iKey is a computed key of a constructor, which is looked up several times.
+// iKey is a computed key of a constructor. The interpreter looks it up several times.
 func iKey(L *lua.LState) int {
 	if s, ok := L.Get(1).(lua.LString); ok {
 		meterOf(L).spend(L, 4*len(s)/bytesHashed)
@@ -410,7 +409,7 @@ func iArg(L *lua.LState) int {
 	return 1
 }
 
-// iNumber is a bound of a for loop; a string that is a number is one.
+// iNumber is a bound of a for loop. A string that holds a number is valid.
 func iNumber(L *lua.LState) int {
 	if n, ok := meterOf(L).number(L, L.Get(1)); ok {
 		L.Push(lua.LNumber(n))

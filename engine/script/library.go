@@ -10,8 +10,7 @@ import (
 	lua "github.com/yuin/gopher-lua"
 )
 
-// Library is a compiled library of functions. Its functions can be called many
-// times at once.
+// Library is a compiled library of functions. Its functions may run several times at once.
 type Library struct {
 	Name   string
 	Source []byte
@@ -19,11 +18,11 @@ type Library struct {
 	Functions []*Function
 
 	form form
-	// bytes and work are what loading it takes, as charged.
+	// bytes and work are the cost of loading it, as charged.
 	bytes, work int64
-	// stateful: a function assigns to a variable that outlives the call.
+	// stateful is set if a function assigns to a variable that outlives the call.
 	stateful bool
-	// gone: it was replaced or deleted, and interpreters need not keep it.
+	// gone is set if it was replaced or deleted: interpreters need not keep it.
 	gone atomic.Bool
 }
 
@@ -38,7 +37,7 @@ type Function struct {
 	Library     *Library
 }
 
-// IsRedis tells whether Redis has all flags of the library's functions.
+// IsRedis reports whether Redis knows all flags of the library's functions.
 func (l *Library) IsRedis() bool {
 	for _, f := range l.Functions {
 		if f.Flags&AllowKeyLocking != 0 {
@@ -48,15 +47,15 @@ func (l *Library) IsRedis() bool {
 	return true
 }
 
-// Bounds of a library's loading. They are no settings: what could be loaded once
-// is loaded again for calls, after a restart and from a snapshot.
+// Bounds of a library's loading. They are not settings: a library that could be loaded once is
+// loaded again for calls, after a restart and from a snapshot.
 const (
 	functionsMax = 1024 // of one library
 	loadWork     = 5 * Millisecond
 	loadBytes    = 4 << 20
 )
 
-// LoadWork is the work that loading this one takes: a call may have to do so.
+// LoadWork is the work of loading the library, which a call may have to do.
 func (l *Library) LoadWork() int64 { return l.work }
 
 var loadLimits = Limits{Work: loadWork, Bytes: loadBytes, CallDepth: callDepthFirst}
@@ -94,7 +93,7 @@ func CompileLibrary(source []byte, limits *FunctionLimits) (*Library, error) {
 	return l, nil
 }
 
-// nameIsGood tells whether a library or a function can be called so.
+// nameIsGood reports whether a library or a function can have this name.
 func nameIsGood(name string) bool {
 	for i := range len(name) {
 		if c := name[i]; c != '_' && (c < '0' || c > '9') && (c|0x20 < 'a' || c|0x20 > 'z') {
@@ -106,14 +105,14 @@ func nameIsGood(name string) bool {
 
 const textBadName = "Library names can only contain letters, numbers, or underscores(_) and must be at least one character long"
 
-// registered is a function that a library registered, and what to call.
+// registered is a function that a library registered, and its callback.
 type registered struct {
 	function Function
 	callback *lua.LFunction
 }
 
-// registerFunction is redis.register_function: a name and a function, or a table
-// of arguments.
+// registerFunction is redis.register_function. It takes a name and a function, or a table of
+// arguments.
 func registerFunction(L *lua.LState) int {
 	m := meterOf(L)
 	if m.loading == nil {

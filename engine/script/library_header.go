@@ -11,8 +11,8 @@ import (
 
 var errLibraryHeader = errors.New("ERR Invalid library metadata")
 
-// parseLibraryHeader reads a library's first line, `#!lua name=<library>`. The
-// body keeps its line end, so that lines count from the top.
+// parseLibraryHeader reads a library's first line, `#!lua name=<library>`. The body keeps the end
+// of that line, so that line numbers count from the top.
 func parseLibraryHeader(source []byte) (name string, body []byte, err error) {
 	if !bytes.HasPrefix(source, []byte("#!")) {
 		return "", nil, errors.New("ERR Missing library metadata")

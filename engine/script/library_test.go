@@ -38,8 +38,8 @@ func library(t testing.TB, body string) *script.Library {
 	return l
 }
 
-// TestLibrariesLoadAndAnswerAsInRedis loads libraries on both sides and calls the
-// function f of each twice.
+// TestLibrariesLoadAndAnswerAsInRedis loads libraries on both sides and calls the function f of
+// each twice.
 func TestLibrariesLoadAndAnswerAsInRedis(t *testing.T) {
 	loaded := 0
 	compareCorpus(t, "testdata/libraries.txt", func(o redisServer, e *script.Interpreters, h *scriptcmd.Host, proto int, source string) (want, got []byte) {
@@ -65,8 +65,8 @@ func TestLibrariesLoadAndAnswerAsInRedis(t *testing.T) {
 	}
 }
 
-// TestNoCallSeesAnotherOne: whatever a function does to what its library holds,
-// the next call finds the library as it was loaded.
+// TestNoCallSeesAnotherOne: whatever a function does to the values of its library, the next call
+// finds the library as it was loaded.
 func TestNoCallSeesAnotherOne(t *testing.T) {
 	for _, c := range []struct{ body, want string }{
 		{`local n = 0 redis.register_function('f', function() n = n + 1 return n end)`, ":1"},
@@ -106,8 +106,8 @@ func TestNoCallSeesAnotherOne(t *testing.T) {
 	}
 }
 
-// TestLoadingIsNotChargedToCalls: whether an interpreter has the library at hand
-// must not be seen, whatever the budget.
+// TestLoadingIsNotChargedToCalls: it must not be visible whether an interpreter has the library
+// loaded, whatever the budget.
 func TestLoadingIsNotChargedToCalls(t *testing.T) {
 	l := library(t, `local t = {} for i = 1, 1000 do t[i] = i end
 		redis.register_function('f', function() local n = 0 while true do n = n + t[n % 1000 + 1] redis.call('incr', 'n') end end)`)
@@ -127,7 +127,7 @@ func TestLoadingIsNotChargedToCalls(t *testing.T) {
 	g := library(t, `redis.register_function('g', function() return 1 end)`)
 	fresh := count(&script.Interpreters{})
 	for range 3 {
-		// What ends badly takes its interpreter with it: have one ready.
+		// A run that ends with an error takes its interpreter with it: have one ready.
 		call(t, &used, newHost(), reply.RESP2, &small, g, "g", nil, nil)
 		if got := count(&used); got != fresh {
 			t.Errorf("%q commands on an interpreter that was used, %q on a fresh one", got, fresh)
@@ -135,7 +135,7 @@ func TestLoadingIsNotChargedToCalls(t *testing.T) {
 	}
 }
 
-// TestHostileLibrariesEndWithAnError: loading one ends, and says why.
+// TestHostileLibrariesEndWithAnError: loading each of them ends with an error that says why.
 func TestHostileLibrariesEndWithAnError(t *testing.T) {
 	for _, c := range []struct{ name, body, want string }{
 		{"endless loop", `while true do end`, "FUNCTION LOAD timeout"},
@@ -184,8 +184,8 @@ func BenchmarkFunctionOfTwoCalls(b *testing.B) {
 	}
 }
 
-// TestLibrariesLoadWhateverTheDepth: what could be loaded once is loaded for calls, and
-// only these have the limit of calls.
+// TestLibrariesLoadWhateverTheDepth: a library that could be loaded once is loaded for calls. The
+// limit on nested calls applies only to the calls.
 func TestLibrariesLoadWhateverTheDepth(t *testing.T) {
 	l, err := script.CompileLibrary([]byte("#!lua name=lib\n"+`local function f(n) if n == 0 then return 0 end return 1 + f(n - 1) end
 	local deep = f(3000)

@@ -6,29 +6,29 @@ const Millisecond = 1_000_000
 // Limits bound one run. They decide where a script fails, so they must be the
 // same on every replica.
 type Limits struct {
-	// Work is how much may be done, in units of work.
+	// Work is the most work, in units of work.
 	Work int64
-	// Bytes is how much may be allocated, whether or not it is still in use.
+	// Bytes is the most bytes to allocate, whether or not they are still in use.
 	Bytes int64
-	// CallDepth is how many calls may stand within each other.
+	// CallDepth is the most nested calls.
 	CallDepth int
-	// ReplyBytes is how long the reply may be.
+	// ReplyBytes is the greatest length of the reply.
 	ReplyBytes int
-	// SourceBytes is how long a script may be.
+	// SourceBytes is the greatest length of a script.
 	SourceBytes int
 }
 
-// Budget is what is left of Limits for the programs of one txn.
+// Budget is the rest of Limits for the programs of one txn.
 type Budget struct{ Work, Bytes int64 }
 
-// take takes work from the budget, and tells whether there was so much.
+// take takes work from the budget, and reports whether the budget had that much.
 func (b *Budget) take(work int64) bool {
 	enough := work <= b.Work
 	b.Work = max(b.Work-work, 0)
 	return enough
 }
 
-// Budget is that of a txn that has run no program.
+// Budget is the budget of a txn that has not run a program yet.
 func (l *Limits) Budget() Budget { return Budget{l.Work, l.Bytes} }
 
 // DefaultLimits end a script after about a second of one core.
@@ -40,26 +40,26 @@ var DefaultLimits = Limits{
 	SourceBytes: 1 << 20,
 }
 
-// What CallDepth may be. Redis stops at the upper bound. A level takes 80 bytes of
-// an interpreter and, where functions call each other by metamethods, about a
-// kilobyte of the goroutine's stack.
+// The bounds of CallDepth. Redis stops at the upper one. A level takes 80 bytes of an interpreter
+// and, if functions call each other through metamethods, about a kilobyte of the goroutine's stack.
 const (
 	CallDepthMin = 100
 	CallDepthMax = 20_000
 )
 
-// Fixed bounds: sizes of the interpreter's own stacks are part of its meaning.
+// Fixed bounds. The sizes of the interpreter's own stacks affect results, so they cannot be
+// settings.
 const (
-	// callDepthFirst is the default of Limits.CallDepth, and holds for a library that is
-	// loaded whatever the limit is.
+	// callDepthFirst is the default of Limits.CallDepth. It is also the limit for a library that is
+	// loaded, whatever the setting is.
 	callDepthFirst   = 4000
 	goDepthMax       = 190 // Lua called from the library, called from Lua ...
 	registersInitial = 2048
 	registersMax     = 1 << 18
 	registersGrowBy  = 4096
-	threadDepthMax   = 1000 // if CallDepth is no less
+	threadDepthMax   = 1000 // unless CallDepth is less
 	threadRegisters  = 256
-	// A coroutine that rests keeps its registers, and pays for no more than these.
+	// A suspended coroutine keeps its registers, and pays for no more than this number.
 	threadRegistersMax = 1 << 14
 	innerRegisters     = 512 // of a thread of pcall
 	innerGrowBy        = 1 << 14

@@ -7,9 +7,8 @@ import (
 	"time"
 )
 
-// TestMarkersAreFoundAtOnce: a script full of what markers look like is read once.
-// It was searched for each of them: more than a minute for a megabyte, on every
-// replica.
+// TestMarkersAreFoundAtOnce: a script full of texts that look like markers is read once. It used to
+// be searched for each of them, which took more than a minute for a megabyte, on every replica.
 func TestMarkersAreFoundAtOnce(t *testing.T) {
 	var full strings.Builder
 	for i := 0; full.Len() < 1<<20; i++ {

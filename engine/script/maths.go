@@ -8,14 +8,14 @@ import (
 
 var inf = math.Inf(1)
 
-// rng is drand48, which Redis gives to scripts.
+// rng is drand48, the generator that Redis gives to scripts.
 type rng struct{ state uint64 }
 
 const rngMask = 1<<48 - 1
 
 func newRNG(seed uint64) rng { return rng{(seed<<16 | 0x330e) & rngMask} }
 
-// next is 31 bits.
+// next returns 31 random bits.
 func (r *rng) next() int64 {
 	r.state = (r.state*0x5deece66d + 0xb) & rngMask
 	return int64(r.state >> 17)
@@ -29,7 +29,7 @@ func init() {
 	}
 	two := func(name string, f func(a, b float64) float64) entry {
 		return entry{name, func(L *lua.LState) int {
-			num(L, name, 2) // Redis's compiler looks at the last argument first
+			num(L, name, 2) // Redis's compiler evaluates the last argument first
 			return pushNumber(L, f(num(L, name, 1), num(L, name, 2)))
 		}}
 	}
@@ -46,7 +46,8 @@ func init() {
 	}
 }
 
-// mathMod is a remainder. It is found bit by bit of what one number is longer than the other.
+// mathMod is a remainder. It takes one step for each bit by which one number is longer than the
+// other.
 func mathMod(name string) lua.LGFunction {
 	return func(L *lua.LState) int {
 		y, x := num(L, name, 2), num(L, name, 1)

@@ -6,35 +6,35 @@ import (
 	lua "github.com/yuin/gopher-lua"
 )
 
-// meter counts what a run does, and bounds it.
+// meter counts the work of a run, and bounds it.
 type meter struct {
 	limits      *Limits
 	work, bytes int64 // left
-	over        error // set for good when a budget is spent
+	over        error // the reason, once a budget is spent
 	stop        func() error
-	stopped     bool // over is what stop said
+	stopped     bool // over was returned by stop
 	rest        func()
 	pauseAt     int64 // work left at the next pause
 	goDepth     int
 	level       int                 // how many threads of pcall run
-	levels      int                 // and how many the run has paid for
-	threads     []int               // goDepth where each running thread began
-	yielded     map[*lua.LState]int // how many values each thread that rests wants
+	levels      int                 // and how many of them the run has paid for
+	threads     []int               // goDepth at the start of each running thread
+	yielded     map[*lua.LState]int // how many values each suspended thread wants
 	line        int                 // of the newest error
-	source      string              // the text in which that is
-	thrown      bool                // the next error is one that error was given
+	source      string              // the text that contains that line
+	thrown      bool                // the next error is one that a script passed to error
 	host        Host
-	chunk       string           // what errors call the text
-	title       string           // what errors call what runs
-	loaded      map[string]chunk // texts that were loaded, by what errors call them
+	chunk       string           // the name of the text in errors
+	title       string           // the name of the run in errors
+	loaded      map[string]chunk // texts that were loaded, by their names in errors
 	space       *space           // the global variables
-	loading     *instance        // the one whose functions are being registered
+	loading     *instance        // the instance whose functions are being registered
 	dirty       bool             // a table was changed that later calls see
 	proto       int
 	seed        rng
 	inst        *interpreter
 	walks       map[*lua.LTable]*walk
-	library     *instance // the one whose function runs
+	library     *instance // the instance whose function runs
 	names       *names
 }
 
@@ -44,23 +44,23 @@ var ended = func() chan struct{} {
 	return c
 }()
 
-// pauseEvery is how much work is done between two pauses.
+// pauseEvery is the amount of work between two pauses.
 const pauseEvery = 300_000
 
-// spend charges n units of work, and raises the end of the run.
+// spend charges n units of work. If the run must end it raises that error.
 func (m *meter) spend(L *lua.LState, n int) {
 	m.count(n)
 	m.passOn(L)
 }
 
-// count charges n units of work, and pauses now and then.
+// count charges n units of work, and pauses from time to time.
 func (m *meter) count(n int) {
 	if m.work -= int64(n); m.work <= m.pauseAt {
 		m.reached()
 	}
 }
 
-// reached pauses, or ends the run: so much of the work is done.
+// reached pauses or ends the run, because the work left has reached pauseAt.
 func (m *meter) reached() {
 	if m.work <= 0 {
 		m.end(overWork(m.limits))
@@ -70,7 +70,7 @@ func (m *meter) reached() {
 	m.pause()
 }
 
-// pause leaves the processor to others for a moment, and asks whether to stop.
+// pause yields the processor for a moment, and checks whether to stop.
 func (m *meter) pause() {
 	if m.rest != nil {
 		m.rest()
@@ -88,7 +88,7 @@ func (m *meter) end(err error) {
 	}
 }
 
-// What ends a script.
+// The errors that end a script.
 func overWork(l *Limits) error {
 	return fmt.Errorf("the script was ended: it did more than %d ms of work (script-max-work-ms); what it wrote stays", l.Work/Millisecond)
 }
@@ -104,7 +104,7 @@ func overReply(l *Limits) error {
 	return fmt.Errorf("the script was ended: its reply is longer than %d bytes (script-max-reply); what it wrote stays", l.ReplyBytes)
 }
 
-// passOn raises the end of the run: no pcall ends it.
+// passOn raises the error that ends the run, which no pcall can catch for good.
 func (m *meter) passOn(L *lua.LState) {
 	if m.over != nil {
 		L.RaiseError("%s", m.over.Error())
@@ -125,14 +125,14 @@ func (m *meter) use(L *lua.LState, n int) {
 // text charges for a new string of n bytes.
 func (m *meter) text(L *lua.LState, n int) { m.use(L, n+stringCost) }
 
-// What things cost in bytes: what is allocated for them, as TestBytes measures it.
+// Costs in bytes: the bytes that are allocated, as TestBytes measures them.
 const (
 	stringCost   = 32
 	tableCost    = 96
 	hashCost     = 640  // the first key of a table that was made for one
 	lateKeyCost  = 2700 // the first string key of another
 	placeCost    = 24   // an element of a table that was made for it
-	elementCost  = 64   // of another
+	elementCost  = 64   // an element of any other table
 	skipCost     = 40   // an element that is nil before another
 	arrayCost    = 512  // the first element of a table that was not made for any
 	keyCost      = 200
@@ -143,7 +143,7 @@ const (
 	registerCost = 16
 )
 
-// enter counts a call from the library into Lua; leave with goDepth--.
+// enter counts a call from the library into Lua. The caller undoes it with goDepth--.
 func (m *meter) enter(L *lua.LState) {
 	m.spend(L, priceCallback)
 	if m.goDepth >= goDepthMax {
@@ -152,8 +152,8 @@ func (m *meter) enter(L *lua.LState) {
 	m.goDepth++
 }
 
-// call calls a function from the library. The function and its arguments are
-// given, nret results are left on the stack.
+// call calls a function from the library, with the function and its arguments. It leaves nret
+// results on the stack.
 func (m *meter) call(L *lua.LState, nret int, fn lua.LValue, args ...lua.LValue) {
 	m.enter(L)
 	L.Push(fn)

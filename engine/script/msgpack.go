@@ -19,7 +19,7 @@ func init() {
 	}
 }
 
-// packDepthMax: what is nested deeper is packed as nil.
+// packDepthMax is the deepest nesting. Deeper values are packed as nil.
 const packDepthMax = 16
 
 type packer struct {
@@ -70,7 +70,7 @@ func (p *packer) value(v lua.LValue, depth int) {
 	p.m.use(p.L, len(p.out)-before)
 }
 
-// head writes a length: within the first byte if it is below small.
+// head writes a length. A length below small fits into the first byte.
 func (p *packer) head(n int, fix byte, small int, h8, h16, h32 byte) {
 	switch {
 	case n < small:
@@ -125,7 +125,7 @@ func (p *packer) integer(n int64) {
 	}
 }
 
-// table is an array if the keys are 1 to n, else a map.
+// table packs a table as an array if its keys are 1 to n, otherwise as a map.
 func (p *packer) table(t *lua.LTable, depth int) {
 	n, isArray, most := 0, true, 0.0
 	for k, _ := p.m.next(p.L, t, lua.LNil); k != lua.LNil; k, _ = p.m.next(p.L, t, k) {
@@ -161,8 +161,8 @@ type unpacker struct {
 
 func (u *unpacker) missing() { u.L.RaiseError("Missing bytes in input.") }
 
-// unpackAll unpacks limit values from an offset on, and tells the place to go on at
-// first, -1 at the end; all there are, and nothing before them, where both are 0.
+// unpackAll unpacks limit values from an offset on. Its first result is the place to continue at,
+// or -1 at the end. If limit and offset are both 0 it unpacks all values and returns no place.
 func unpackAll(L *lua.LState, name string, limit, offset int) int {
 	s := str(L, name, 1)
 	if offset < 0 || limit < 0 {
@@ -196,7 +196,7 @@ func unpackAll(L *lua.LState, name string, limit, offset int) int {
 	return n
 }
 
-// uint reads n bytes, the highest first.
+// uint reads n bytes, the most significant first.
 func (u *unpacker) uint(n int) uint64 {
 	if len(u.s)-u.at < n {
 		u.missing()
@@ -236,7 +236,7 @@ func (u *unpacker) value() lua.LValue {
 	case 0xcb:
 		return lua.LNumber(math.Float64frombits(u.uint(8)))
 	case 0xcf:
-		return lua.LNumber(int64(u.uint(8))) // Redis's library takes it for one with a sign
+		return lua.LNumber(int64(u.uint(8))) // Redis's library reads a signed number here
 	case 0xcc, 0xcd, 0xce:
 		return lua.LNumber(u.uint(1 << (c - 0xcc)))
 	case 0xd0:
@@ -267,7 +267,7 @@ func (u *unpacker) text(n int) lua.LValue {
 	return lua.LString(u.s[u.at-n : u.at])
 }
 
-// deeper bounds how deep an input can be nested.
+// deeper bounds the nesting of the input.
 func (u *unpacker) deeper() *lua.LTable {
 	u.depth++
 	if u.depth > jsonDepthMax {

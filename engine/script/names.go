@@ -8,15 +8,15 @@ import (
 	"github.com/yuin/gopher-lua/ast"
 )
 
-// mention notes a name that the innermost function uses.
+// mention records a name that the innermost function uses.
 func (r *rewriter) mention(name string) {
 	if s := r.innermost(); len(s.mentioned) < 256 && !slices.Contains(s.mentioned, name) {
 		s.mentioned = append(s.mentioned, name)
 	}
 }
 
-// names is what the places of a script are called, for error texts: the
-// interpreter's do not tell.
+// names are the names that a script uses, by place. Error texts need them, and the interpreter's
+// own texts do not have them.
 type names struct {
 	indexed map[indexAt][]string
 	called  map[int][]string
@@ -32,8 +32,8 @@ func newNames() *names {
 	return &names{map[indexAt][]string{}, map[int][]string{}, map[int][]string{}}
 }
 
-// appendNew adds what is new to a list, of which no more is asked than what is
-// in it if that is one (only).
+// appendNew adds a description that is not in the list yet. Lists of more than one are equivalent
+// (only), so it adds no third one.
 func appendNew(list []string, s string) []string {
 	if len(list) > 1 || slices.Contains(list, s) {
 		return list
@@ -88,7 +88,7 @@ func (r *rewriter) describe(e ast.Expr) string {
 	return ""
 }
 
-// The interpreter's own error texts, and Lua's.
+// The interpreter's own error texts, which are replaced by Lua's.
 var (
 	indexText = regexp.MustCompile(`attempt to index a non-table object\((\w+)\) with key '(.*)'$`)
 	callText  = regexp.MustCompile(`attempt to call a non-function object$`)
@@ -103,8 +103,8 @@ func named(desc, kind string) string {
 	return desc + " (a " + kind + " value)"
 }
 
-// translate puts an error text of the interpreter in Lua's words. kind tells what
-// is called where it was no function.
+// translate turns an error text of the interpreter into Lua's words. kind returns the type of a
+// called value that is not a function.
 func (n *names) translate(text string, line int, kind func(desc string) string) string {
 	if m := indexText.FindStringSubmatchIndex(text); m != nil {
 		kind, key := text[m[2]:m[3]], text[m[4]:m[5]]
@@ -139,7 +139,7 @@ var fixedTexts = [][2]string{
 	{"too many recursions in settable", "loop in settable"},
 }
 
-// only is the one description that can be meant.
+// only returns the description if there is just one, otherwise "".
 func only(list []string) string {
 	if len(list) == 1 {
 		return list[0]

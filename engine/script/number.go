@@ -11,8 +11,8 @@ import (
 // appendNumber writes a number as Lua 5.1 does: C's %.14g.
 func appendNumber(dst []byte, f float64) []byte { return appendG(dst, f, 14) }
 
-// appendG writes a number by C's %.<digits>g. That NaN is negative is what
-// redis-server on x86 says of 0/0.
+// appendG writes a number by C's %.<digits>g. NaN is negative as in redis-server on x86, which
+// prints that for 0/0.
 func appendG(dst []byte, f float64, digits int) []byte {
 	switch {
 	case f != f:
@@ -27,7 +27,7 @@ func appendG(dst []byte, f float64, digits int) []byte {
 	return strconv.AppendFloat(dst, f, 'g', digits, 64)
 }
 
-// toInt64 is C's conversion on x86: what does not fit becomes the lowest.
+// toInt64 is C's conversion on x86: a number that does not fit becomes the lowest.
 func toInt64(f float64) int64 {
 	if f >= -9223372036854775808.0 && f < 9223372036854775808.0 {
 		return int64(f)
@@ -35,10 +35,10 @@ func toInt64(f float64) int64 {
 	return math.MinInt64
 }
 
-// toInt32 is lua_Integer cut down to an int of C.
+// toInt is lua_Integer cut down to an int of C.
 func toInt(f float64) int { return int(toInt64(f)) }
 
-// number is a value as a number, if it is one or its text is.
+// number returns a value as a number, if the value is one or is a text of one.
 func (m *meter) number(L *lua.LState, v lua.LValue) (float64, bool) {
 	switch v := v.(type) {
 	case lua.LNumber:
@@ -50,7 +50,7 @@ func (m *meter) number(L *lua.LState, v lua.LValue) (float64, bool) {
 	return 0, false
 }
 
-// plainNumber is a number that is not negative, as it can stand in a source.
+// plainNumber is a number that is not negative, as text for a source.
 func plainNumber(f float64) string { return strconv.FormatFloat(f, 'g', -1, 64) }
 
 const spaces = " \t\n\v\f\r"
@@ -112,7 +112,7 @@ func parseHex(s, digits string) (float64, bool) {
 	return f, true
 }
 
-// digit is the value of a digit in a base up to 36; 255: none.
+// digit is the value of a digit in a base up to 36, or 255 if c is no digit.
 func digit(c byte) int {
 	switch c = lower(c); {
 	case '0' <= c && c <= '9':

@@ -13,7 +13,7 @@ import (
 	"lockstep/tests/kit/oracle"
 )
 
-// redisServer is one to compare with.
+// redisServer is a server to compare with.
 type redisServer struct{ *oracle.Server }
 
 func startOracle(t testing.TB) redisServer {
@@ -23,9 +23,8 @@ func startOracle(t testing.TB) redisServer {
 
 func (o redisServer) exec(args ...string) []byte { return o.Exec(byteList(args)...) }
 
-// compareCorpus has each text of a file answered by both sides, in both protocols,
-// each of which begins with empty servers. A line "! reason" says that the text in
-// the line after it is answered differently, and why.
+// compareCorpus runs each text of a file on both sides, in both protocols, each time with empty
+// servers. A line "! reason" says that the replies to the text in the next line differ, and why.
 func compareCorpus(t *testing.T, path string, answer func(o redisServer, e *script.Interpreters, h *scriptcmd.Host, proto int, source string) (want, got []byte)) {
 	t.Helper()
 	o := startOracle(t)

@@ -13,8 +13,8 @@ const (
 	capPosition   = -2
 )
 
-// matcher matches one pattern at one place of a text: Lua's patterns, by
-// backtracking, each step of which is counted.
+// matcher matches one pattern at one place of a text. It implements Lua's patterns by backtracking,
+// and counts each step.
 type matcher struct {
 	m        *meter
 	L        *lua.LState
@@ -48,7 +48,7 @@ func (ms *matcher) item(p int) int {
 				ms.fail("malformed pattern (missing ']')")
 			}
 			if n%32 == 31 {
-				ms.m.spend(ms.L, 32*pricePatternByte) // its end is looked for wherever it stands in the text, also at its end
+				ms.m.spend(ms.L, 32*pricePatternByte) // the end of the item is looked for at every position of the text
 			}
 			c := ms.pat[p]
 			p++
@@ -97,7 +97,7 @@ func isAlpha(c byte) bool { return 'a' <= lower(c) && lower(c) <= 'z' }
 func isDigit(c byte) bool { return '0' <= c && c <= '9' }
 func isSpace(c byte) bool { return c == ' ' || c >= 9 && c <= 13 }
 
-// set tells whether c is in the set from p (at '[') to its ']' at end.
+// set reports whether c is in the set from p (at '[') to its ']' at end.
 func (ms *matcher) set(c byte, p, end int) bool {
 	in := true
 	p++
@@ -325,8 +325,7 @@ func (ms *matcher) back(s int, c byte) int {
 	return -1
 }
 
-// captured is capture i of a match from s to e; without captures 0 is the
-// whole.
+// captured is capture i of a match from s to e. Without captures, capture 0 is the whole match.
 func (ms *matcher) captured(i, s, e int) lua.LValue {
 	if i >= ms.level {
 		if i != 0 {
@@ -344,8 +343,8 @@ func (ms *matcher) captured(i, s, e int) lua.LValue {
 	return lua.LString(ms.src[c.start : c.start+c.n])
 }
 
-// pushCaptures leaves the captures on the stack, the whole match if there are
-// none and whole is set.
+// pushCaptures pushes the captures on the stack, or the whole match if there are none and whole is
+// set.
 func (ms *matcher) pushCaptures(s, e int, whole bool) int {
 	n := ms.level
 	if n == 0 && whole {
@@ -359,7 +358,7 @@ func (ms *matcher) pushCaptures(s, e int, whole bool) int {
 	return n
 }
 
-// find looks for the pattern from init on; start is -1 if there is none.
+// find looks for the pattern from init on. start is -1 if there is no match.
 func (ms *matcher) find(init int) (start, end int) {
 	p, anchored := 0, strings.HasPrefix(ms.pat, "^")
 	if anchored {

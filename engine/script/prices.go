@@ -2,9 +2,10 @@ package script
 
 import lua "github.com/yuin/gopher-lua"
 
-// prices are those of the interpreter's instructions, in units of work (package command): about a
-// nanosecond of one core each. Where one is below zero it is at least its absolute value, and depends
-// on what the instruction does (thread.price). TestPrices compares them with what things take.
+// prices are the prices of the interpreter's instructions, in units of work (package command):
+// about a nanosecond of one core each. A negative price is a minimum, by its absolute value, and
+// the rest depends on the operands of the instruction (thread.price). TestPrices compares the
+// prices with measured times.
 var prices = [...]int64{
 	lua.OP_MOVE: 10, lua.OP_MOVEN: -10, lua.OP_LOADK: 10, lua.OP_LOADBOOL: 10, lua.OP_LOADNIL: -10, lua.OP_GETUPVAL: 12,
 	lua.OP_GETGLOBAL: 45, lua.OP_GETTABLE: -25, lua.OP_GETTABLEKS: -25, lua.OP_SETGLOBAL: 50, lua.OP_SETUPVAL: 12,
@@ -16,24 +17,24 @@ var prices = [...]int64{
 	lua.OP_CLOSURE: -60, lua.OP_VARARG: -15, lua.OP_NOP: 10,
 }
 
-// What instructions cost beside that.
+// Prices that instructions cost in addition.
 const (
 	priceEnter    = 20 // a function that begins
 	priceRegister = 2  // a register of a function, when it begins and when it ends
-	priceValue    = 3  // a value that is handed over, where their number is not fixed
+	priceValue    = 3  // a value that is passed, if the number of values is not fixed
 	priceElement  = 8  // an element that a constructor sets
-	priceHop      = 35 // a table that is asked in place of another
+	priceHop      = 35 // a table that is asked in place of another one
 	priceUpvalue  = 25 // a variable that a new closure shares
-	priceShared   = 2  // a variable that is shared, where all of them are looked at
+	priceShared   = 2  // a shared variable, when the interpreter goes through all of them
 )
 
-// What the library does. Work on many bytes is told as how many of them cost one unit, or as what
-// each costs.
+// Prices of the library. The price of work on many bytes is either the number of bytes for one
+// unit, or the price of one byte.
 const (
-	// bytes that are allocated; of one piece those beyond bytesMany cost a fourth
+	// allocated bytes; of a piece the bytes beyond bytesMany cost a fourth
 	priceBytes, bytesMany = 3, 4096
 	bytesCopied           = 4
-	// bytesCompared are equal, or looked through for one; bytesHashed are those of a key.
+	// bytesCompared are bytes that are compared or searched, bytesHashed are the bytes of a key.
 	bytesCompared, bytesHashed = 16, 6
 
 	priceArgument  = 6  // an argument of a function, or a result
@@ -61,7 +62,7 @@ const (
 
 	pricePCall    = 120
 	priceError    = 1000 // an error that is caught
-	priceRaise    = 1200 // and that the interpreter or the library raised
+	priceRaise    = 1200 // in addition, if the interpreter or the library raised it
 	priceCallback = 80   // a call by the library
 	priceLevel    = 2    // of the stack
 	priceResume   = 200
@@ -86,7 +87,7 @@ const (
 	priceArg         = 30 // an argument of a program
 	priceInterpreter = 100_000
 
-	// A text is compiled for each of its bytes, and its names and constants are compared.
+	// Compiling a text costs for each of its bytes, and for comparing its names and constants.
 	namesCompared, priceSpace      = 2, 10
 	priceCompile, priceSourceByte  = 5000, 300
 	compiledCost, compiledByteCost = 16 << 10, 256

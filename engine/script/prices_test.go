@@ -47,11 +47,11 @@ func cpuNs(t testing.TB) int64 {
 	return r.Utime.Nano() + r.Stime.Nano()
 }
 
-// reference does a little of everything. Its price is what the prices of others are compared with: so
-// it does not matter how fast the machine is, nor what else it does.
+// reference does a little of everything. The prices of other scripts are compared with its price,
+// so neither the speed nor the load of the machine matters.
 const reference = `local t, n = {}, 0 while true do n = n + 1 t[n % 100 + 1] = n local s = 'k' .. n % 100 if s == 'k0' then t = {} end end`
 
-// priceOf is what a unit of work of a script takes, in nanoseconds of a core.
+// priceOf is the time of a unit of work of a script, in nanoseconds of a core.
 func priceOf(t testing.TB, source string, ms int64) (ns float64, answer string) {
 	settings := command.DefaultSettings
 	settings.ScriptWorkMaxMs = ms
@@ -61,8 +61,8 @@ func priceOf(t testing.TB, source string, ms int64) (ns float64, answer string) 
 	return float64(cpuNs(t)-began) / float64(work), answer
 }
 
-// collectAsNodesDo sets the garbage collector as package node does, for it is part of what allocating
-// costs.
+// collectAsNodesDo sets the garbage collector as package node does, because collecting is part of
+// the cost of allocation.
 func collectAsNodesDo(t testing.TB) {
 	ballast = make([]byte, 256<<20)
 	was := debug.SetGCPercent(25)
@@ -74,13 +74,13 @@ func collectAsNodesDo(t testing.TB) {
 
 var ballast []byte
 
-// TestPrices: whatever a script does, a unit of work takes about as long as any other. What is too
-// cheap lets a client stop a shard; what is too dear ends a script that does no harm.
+// TestPrices: in every script a unit of work takes about the same time. A price that is too low
+// lets a client stop a shard; one that is too high ends harmless scripts.
 func TestPrices(t *testing.T) {
 	if testing.Short() {
 		t.Skip("-short: it measures some hundred scripts")
 	}
-	// Several tries, of which the best counts: the machine may have other things to do.
+	// The best of several tries counts: the machine may be busy.
 	const ms, cheapMax, dearMax, tries = 20, 2.5, 0.005, 12
 	collectAsNodesDo(t)
 	for _, z := range zoo.Dear {
@@ -107,7 +107,7 @@ func TestPrices(t *testing.T) {
 	}
 }
 
-// BenchmarkPrices runs each kind of dear script to the default limits.
+// BenchmarkPrices runs each kind of expensive script to the default limits.
 func BenchmarkPrices(b *testing.B) {
 	collectAsNodesDo(b)
 	for _, z := range zoo.Dear {

@@ -12,16 +12,16 @@ import (
 	"lockstep/engine/script"
 )
 
-// programs makes programs by chance: loops, blocks, closures that share variables,
-// errors that are caught, coroutines. Numbers are kept apart from what may be
-// anything, so that a program comes to its end as a rule.
+// programs makes random programs: loops, blocks, closures that share variables, errors that are
+// caught, coroutines. Variables for numbers are separate from those for any values, so that most
+// programs run to their end.
 type programs struct {
 	drawer
 	text strings.Builder
-	// vars are the variables in sight by kind: n is a number, a anything, t an array
-	// of numbers, f a function of numbers.
+	// vars are the visible variables by kind: n is a number, a anything, t an array of numbers, f a
+	// function of numbers.
 	vars map[byte][]string
-	// made numbers names; loops is how many are open in the innermost function.
+	// made numbers the names; loops is how many loops are open in the innermost function.
 	made, loops, depth int
 	vararg             bool
 }
@@ -54,7 +54,7 @@ func (p *programs) fresh(kind byte) string {
 
 func (p *programs) see(kind byte, name string) { p.vars[kind] = append(p.vars[kind], name) }
 
-// inside draws something whose variables are out of sight afterwards.
+// inside draws code whose variables are not visible afterwards.
 func (p *programs) inside(draw func()) {
 	vars := map[byte][]string{}
 	for kind, names := range p.vars {
@@ -139,7 +139,7 @@ func (p *programs) a(depth int) string {
 	return p.n(depth - 1)
 }
 
-// list draws what gives any number of values.
+// list draws an expression with any number of values.
 func (p *programs) list() string {
 	var parts []string
 	for range 1 + p.Intn(3) {
@@ -341,7 +341,7 @@ func (p *programs) coroutine() {
 	p.w("end)\nshow(%s(1))\nshow((pcall(%s, 2)))\nshow((pcall(%s%s)))\nshow((pcall(%s)))\n", c, c, c, p.of("", ", 3", ", 3, 4"), c)
 }
 
-// drawn is a program that returns what it showed.
+// drawn returns a random program. The program returns the values that it has shown.
 func (p *programs) drawn() string {
 	p.vars = map[byte][]string{}
 	p.text.Reset()
@@ -355,7 +355,7 @@ func (p *programs) drawn() string {
 	return p.text.String()
 }
 
-// TestDrawnProgramsDoWhatTheyDoInRedis runs programs drawn by chance on both sides.
+// TestDrawnProgramsDoWhatTheyDoInRedis runs random programs on both sides.
 func TestDrawnProgramsDoWhatTheyDoInRedis(t *testing.T) {
 	if testing.Short() {
 		t.Skip("-short: it uses one goroutine")

@@ -6,16 +6,16 @@ import (
 	lua "github.com/yuin/gopher-lua"
 )
 
-// The interpreter cuts closures off from the variables of all functions on a thread's stack when
-// an error is raised there. Those functions must have ended then, or they and the closures no
-// longer see each other's assignments. So pcall runs a function in a thread of its own: an error
-// ends all that is on its stack, and touches nothing else. Scripts do not see these threads.
-// Calls to pcall end in the reverse order of their beginnings, as nothing yields out of them:
-// so one thread for each level suffices.
+// If an error is raised, the interpreter detaches closures from the variables of all functions on
+// the thread's stack. That is right only if those functions have ended; otherwise they and the
+// closures no longer see each other's assignments. So pcall runs a function in a thread of its own:
+// an error ends everything on that thread's stack, and nothing else. Scripts do not see these
+// threads. Nothing yields out of a pcall, so calls to pcall end in the reverse order of their
+// beginnings, and one thread for each level is enough.
 
-// protected calls fn and returns the error it ends with. The interpreter would
-// put a trace of the stack together for each error, which costs the square of
-// the depth: an error that has one already is left alone.
+// protected calls fn and returns the error that ends it. For each error the interpreter would build
+// a trace of the stack, which costs the square of the depth. It does not do so for an error that
+// has a trace already.
 func (m *meter) protected(L *lua.LState, nret int, fn lua.LValue, args ...lua.LValue) error {
 	if m.goDepth >= goDepthMax {
 		L.RaiseError("C stack overflow")
@@ -39,7 +39,7 @@ func (m *meter) protected(L *lua.LState, nret int, fn lua.LValue, args ...lua.LV
 	}
 	m.count(priceError)
 	if ae, ok := err.(*lua.ApiError); ok && ae.StackTrace != quietTrace {
-		// The interpreter ran into a fault of its own, and may have left variables shared.
+		// The interpreter itself has failed, and may have left variables shared.
 		m.inst.inner = m.inst.inner[:min(level, len(m.inst.inner))]
 	}
 	return err
@@ -64,7 +64,7 @@ func (m *meter) innerThread(L *lua.LState) *lua.LState {
 	return t.L
 }
 
-// newInner makes a thread for pcall. Its stack grows, and has more room than it is ever given.
+// newInner makes a thread for pcall. The bound of its stack is higher than the thread will ever need.
 func (in *interpreter) newInner() *thread {
 	L := in.L
 	options, context := L.Options, L.RemoveContext()
@@ -80,7 +80,7 @@ func (in *interpreter) newInner() *thread {
 	return t
 }
 
-// restInner keeps only few threads of pcall, and only small ones.
+// restInner keeps only a few threads of pcall, and only small ones.
 func (in *interpreter) restInner() {
 	kept := 0
 	for kept < min(len(in.inner), innerKept) && in.inner[kept].registersPaid <= innerRegisters+innerGrowBy {
@@ -93,7 +93,7 @@ func (in *interpreter) restInner() {
 
 const quietTrace = "-"
 
-// trampoline is the function at the bottom of a thread. It calls the one that pcall was given.
+// trampoline is the function at the bottom of a thread. It calls the function that pcall was given.
 var trampoline *lua.LFunction
 
 func init() { trampoline = native(jump) }
@@ -108,7 +108,7 @@ func jump(L *lua.LState) int {
 	return L.GetTop()
 }
 
-// quiet raises the value on top of the stack, and notes the line.
+// quiet raises the value on top of the stack, and records the line.
 func quiet(L *lua.LState) {
 	m := meterOf(L)
 	m.line, m.source = innermost(L, 0, m.line, m.source)
@@ -123,8 +123,8 @@ func quiet(L *lua.LState) {
 	panic(&lua.ApiError{Type: lua.ApiErrorRun, Object: v, StackTrace: quietTrace})
 }
 
-// stackAt is a call at a level of the stack. The trampoline at the bottom of a thread is none:
-// there the thread goes on that waits in pcall.
+// stackAt is the call at a level of the stack. The trampoline at the bottom of a thread does not
+// count: there the thread that waits in pcall continues the stack.
 func stackAt(L *lua.LState, level int) (*lua.Debug, bool) {
 	dbg, ok := L.GetStack(level)
 	outer := threadOf(L).outer
@@ -137,7 +137,7 @@ func stackAt(L *lua.LState, level int) (*lua.Debug, bool) {
 	return dbg, ok
 }
 
-// runs is the function at a level of the stack, nil if there is none.
+// runs is the function at a level of the stack, or nil if there is none.
 func runs(L *lua.LState, level int) *lua.LFunction {
 	dbg, ok := stackAt(L, level)
 	if !ok {
@@ -152,7 +152,7 @@ func called(L *lua.LState, dbg *lua.Debug) *lua.LFunction {
 	return f
 }
 
-// innermost is the place in the script of the innermost function from a level of the stack on.
+// innermost is the place in the script of the innermost function, from a level of the stack on.
 func innermost(L *lua.LState, from, line int, source string) (int, string) {
 	for level := from; level < from+4; level++ {
 		dbg, ok := stackAt(L, level)

@@ -6,8 +6,8 @@ import (
 	lua "github.com/yuin/gopher-lua"
 )
 
-// redisLibrary is what scripts and functions find in redis, scriptsOnly what
-// scripts find besides, loadLibrary what there is while a library is loaded.
+// redisLibrary is the part of the table redis that scripts and functions share. Scripts also have
+// scriptsOnly. A library that is being loaded has loadLibrary.
 var redisLibrary, scriptsOnly, loadLibrary []entry
 
 func init() {
@@ -30,7 +30,7 @@ func (m *meter) raise(L *lua.LState, text string) {
 	L.Error(m.errorTable(L, "ERR "+text, false), 1)
 }
 
-// commandsError is the field by which Redis marks the errors of commands.
+// commandsError is the field with which Redis marks the errors of commands.
 const commandsError = "ignore_error_stats_update"
 
 func (m *meter) errorTable(L *lua.LState, text string, called bool) *lua.LTable {
@@ -44,8 +44,8 @@ func (m *meter) errorTable(L *lua.LState, text string, called bool) *lua.LTable 
 	return t
 }
 
-// commandArgs are the arguments of redis.call as bytes, nil if one is neither
-// string nor number.
+// commandArgs returns the arguments of redis.call as bytes, or nil if one of them is neither a
+// string nor a number.
 func commandArgs(L *lua.LState) [][]byte {
 	n := L.GetTop()
 	total := 0
@@ -59,8 +59,8 @@ func commandArgs(L *lua.LState) [][]byte {
 	m := meterOf(L)
 	m.use(L, total)
 	m.spend(L, n*priceArgument+total/bytesCopied)
-	// The list is used again, the bytes are not: what is told of changes at the
-	// txn's end points into them.
+	// The list is used again, but the bytes are not: the changes that the txn reports at its end
+	// point into them.
 	args, room := m.inst.args[:0], make([]byte, 0, total)
 	for i := 1; i <= n; i++ {
 		begin := len(room)
@@ -109,7 +109,7 @@ func redisCall(L *lua.LState, raises bool) int {
 	return 1
 }
 
-// errOneText is what error_reply and status_reply answer to anything but one text.
+// errOneText is the reply of error_reply and status_reply to anything except one text.
 const errOneText = "ERR wrong number or type of arguments"
 
 func redisErrorReply(L *lua.LState) int {
@@ -120,7 +120,7 @@ func redisErrorReply(L *lua.LState) int {
 		return 1
 	}
 	text := cText(string(s))
-	// Redis takes a text without a code for one: it gets ERR.
+	// For Redis a text without a space has no code: it gets ERR.
 	if len(text) > 0 && text[0] == '-' {
 		text = text[1:]
 	}
@@ -164,7 +164,7 @@ func redisSHA1(L *lua.LState) int {
 	return pushText(L, SHA1(text))
 }
 
-// logMax is how much of a text redis.log takes, in bytes: as much as Redis does.
+// logMax is the most bytes of a text that redis.log logs, as in Redis.
 const logMax = 1024
 
 func redisLog(L *lua.LState) int {
@@ -194,7 +194,7 @@ func redisLog(L *lua.LState) int {
 	}
 	m.spend(L, priceLog+L.GetTop()*priceArgument+len(text))
 	if m.loading != nil {
-		// A library is loaded again and again.
+		// A library is loaded again and again, so its messages are dropped.
 		return 0
 	}
 	m.host.Log(level, string(text[:min(len(text), logMax)]))
@@ -214,8 +214,7 @@ func redisSetResp(L *lua.LState) int {
 	return 0
 }
 
-// redisSetRepl: all that a script does is in the log; there is nothing to
-// choose.
+// redisSetRepl changes nothing: every effect of a script is in the log.
 func redisSetRepl(L *lua.LState) int {
 	m := meterOf(L)
 	if L.GetTop() != 1 {

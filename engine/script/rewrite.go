@@ -8,19 +8,19 @@ import (
 	"github.com/yuin/gopher-lua/ast"
 )
 
-// rewriter changes a script's tree so that all that is not bounded by the
-// number of instructions goes through intrinsics. They are written as calls of
-// a string constant, which is replaced after compiling (compile.go).
+// rewriter changes a script's syntax tree, so that all work that is not bounded by the number of
+// instructions goes through intrinsics. An intrinsic is written as a call of a string constant,
+// which is replaced after compiling (compile.go).
 type rewriter struct {
 	marker string
 	depth  int
 	names  *names
 	scopes []*scope
-	// loops are those of the innermost function that are open, parameter is its last one,
-	// "" if it has none.
+	// loops are the open loops of the innermost function. parameter is the function's last
+	// parameter, or "" if it has none.
 	loops     []*loop
 	parameter string
-	// visible is how many names the scopes declare, work what compiling takes.
+	// visible is how many names the scopes declare, work is the work of compiling.
 	visible, work int
 }
 
@@ -37,7 +37,7 @@ func (r *rewriter) enter(line int) {
 	}
 }
 
-// call makes the call of an intrinsic with one result.
+// call makes a call of an intrinsic with one result.
 func (r *rewriter) call(at ast.Expr, name string, args ...ast.Expr) *ast.FuncCallExpr {
 	fn := &ast.StringExpr{Value: r.marker + name}
 	fn.SetLine(at.Line())
@@ -60,7 +60,7 @@ func (r *rewriter) text(at ast.Expr, s string) ast.Expr {
 	return e
 }
 
-// isMulti tells whether an expression can give several values.
+// isMulti reports whether an expression can have several values.
 func isMulti(e ast.Expr) bool {
 	switch e := e.(type) {
 	case *ast.FuncCallExpr:
@@ -137,9 +137,9 @@ func (r *rewriter) expr(e ast.Expr) ast.Expr {
 	return e
 }
 
-// chain rewrites operators that lean to the left: a long sum is deep in the
-// tree, but not in the source. The interpreter's compiler recurses, so its
-// length has a bound of its own.
+// chain rewrites operators that lean to the left: a long sum is nested deeply in the tree, but not
+// in the source. The interpreter's compiler recurses, so the length of a chain has a bound of its
+// own.
 func (r *rewriter) chain(e ast.Expr) {
 	for n := 0; ; n++ {
 		if n > chainMax {
@@ -162,8 +162,8 @@ func (r *rewriter) chain(e ast.Expr) {
 			constant := isConstant(*lhs)
 			*lhs = r.expr(*lhs)
 			if _, logical := e.(*ast.LogicalOpExpr); logical && constant {
-				// What a constant decides has no code but a jump, and a loop may begin with it:
-				// see body.
+				// A condition that a constant decides has no code except a jump, and a loop may
+				// begin with it (see body).
 				*lhs = r.call(*lhs, "spread", *lhs)
 			}
 			return
@@ -172,7 +172,7 @@ func (r *rewriter) chain(e ast.Expr) {
 	}
 }
 
-// isConstant tells whether an expression is one whose value is known.
+// isConstant reports whether the value of an expression is known in advance.
 func isConstant(e ast.Expr) bool {
 	switch e.(type) {
 	case *ast.FalseExpr, *ast.NilExpr, *ast.TrueExpr, *ast.NumberExpr, *ast.StringExpr:
@@ -181,7 +181,7 @@ func isConstant(e ast.Expr) bool {
 	return false
 }
 
-// leansLeft tells whether an operand is an operator that chain goes on with.
+// leansLeft reports whether an operand is an operator that chain continues with.
 func leansLeft(e ast.Expr) bool {
 	switch e := e.(type) {
 	case *ast.LogicalOpExpr:
@@ -192,7 +192,7 @@ func leansLeft(e ast.Expr) bool {
 	return false
 }
 
-// concat makes one call of a chain of concatenations.
+// concat turns a chain of concatenations into one call.
 func (r *rewriter) concat(e *ast.StringConcatOpExpr) ast.Expr {
 	var parts []ast.Expr
 	var rest ast.Expr = e
@@ -223,8 +223,8 @@ func (r *rewriter) concat(e *ast.StringConcatOpExpr) ast.Expr {
 	return r.call(e, "concat", args...)
 }
 
-// index leaves reads of a short constant field to the interpreter: they cost the
-// same whatever is read.
+// index leaves reads of a short constant field to the interpreter: they cost the same for every
+// value.
 func (r *rewriter) index(e *ast.AttrGetExpr) ast.Expr {
 	desc := r.describe(e.Object)
 	switch k := e.Key.(type) {
@@ -244,7 +244,7 @@ func (r *rewriter) index(e *ast.AttrGetExpr) ast.Expr {
 	return r.call(e, "get", r.expr(e.Object), r.single(e.Key), r.text(e, desc))
 }
 
-// single rewrites an expression of which one value is wanted.
+// single rewrites an expression of which one value is used.
 func (r *rewriter) single(e ast.Expr) ast.Expr {
 	e = r.expr(e)
 	switch c := e.(type) {
@@ -256,7 +256,7 @@ func (r *rewriter) single(e ast.Expr) ast.Expr {
 	return e
 }
 
-// isCheap tells whether comparing with a constant costs little.
+// isCheap reports whether a comparison with this constant is cheap.
 func isCheap(e ast.Expr) bool {
 	switch e := e.(type) {
 	case *ast.NumberExpr, *ast.NilExpr, *ast.TrueExpr, *ast.FalseExpr:
@@ -284,8 +284,7 @@ func (r *rewriter) relation(e *ast.RelationalOpExpr) ast.Expr {
 	return r.call(e, relations[e.Operator], e.Lhs, e.Rhs)
 }
 
-// table charges for a constructor. The values behind a last element that gives
-// many are set by the intrinsic.
+// table charges for a constructor. If the last element has many values, the intrinsic sets them.
 func (r *rewriter) table(e *ast.TableExpr) ast.Expr {
 	positional, named := 0, 0
 	var last ast.Expr
@@ -309,8 +308,7 @@ func (r *rewriter) table(e *ast.TableExpr) ast.Expr {
 	return r.call(e, "table", e, number(e, positional), number(e, named))
 }
 
-// key charges for a key of a constructor, if it is not one that costs the same whatever
-// it is.
+// key charges for a key of a constructor, unless all such keys cost the same.
 func (r *rewriter) key(e ast.Expr) ast.Expr {
 	s, isText := e.(*ast.StringExpr)
 	_, isNumber := e.(*ast.NumberExpr)
@@ -321,7 +319,7 @@ func (r *rewriter) key(e ast.Expr) ast.Expr {
 	return r.call(e, "key", e)
 }
 
-// function charges for a closure, whose size is its upvalues'.
+// function charges for a closure. The size of a closure is that of its upvalues.
 func (r *rewriter) function(e *ast.FunctionExpr) ast.Expr {
 	outer, loops, parameter := r.depth, r.loops, r.parameter
 	r.loops, r.parameter = nil, ""

@@ -19,7 +19,7 @@ func (r *rewriter) stmts(list []ast.Stmt) []ast.Stmt {
 	return out
 }
 
-// stmt rewrites a statement and appends what becomes of it.
+// stmt rewrites a statement and appends the result.
 func (r *rewriter) stmt(out []ast.Stmt, s ast.Stmt) []ast.Stmt {
 	switch s := s.(type) {
 	case *ast.AssignStmt:
@@ -55,7 +55,7 @@ func (r *rewriter) stmt(out []ast.Stmt, s ast.Stmt) []ast.Stmt {
 	return append(out, s)
 }
 
-// branches follows a chain of elseif, which is nested in the tree alone.
+// branches follows a chain of elseif, which is nested only in the tree.
 func (r *rewriter) branches(s *ast.IfStmt) {
 	for n := 0; ; n++ {
 		if n > chainMax {
@@ -86,9 +86,8 @@ func (r *rewriter) numberFor(s *ast.NumberForStmt) {
 	r.pop()
 }
 
-// genericFor: a loop begins with three values, but the interpreter leaves those as
-// they were that are not given, and asks a call for as many as the loop has names. So
-// all are given.
+// genericFor gives a loop all of its three first values. The interpreter leaves missing values
+// unchanged, and asks a call for as many values as the loop has names.
 func (r *rewriter) genericFor(s *ast.GenericForStmt) {
 	last, given := s.Exprs[len(s.Exprs)-1], len(s.Exprs)
 	if isMulti(last) {
@@ -110,13 +109,13 @@ func (r *rewriter) genericFor(s *ast.GenericForStmt) {
 
 // loop is a loop that is being rewritten.
 type loop struct {
-	// scopes is how many there are in its body; closures, that a function was made in
-	// it; cut, that a block in it which may share variables with one is left by break.
+	// scopes is how many scopes there are in its body. closures is set if a function was made in
+	// the body. cut is set if break leaves an inner block that may share variables with a closure.
 	scopes        int
 	closures, cut bool
 }
 
-// body rewrites what a loop does again and again.
+// body rewrites the body of a loop.
 func (r *rewriter) body(list []ast.Stmt, line int, condition func()) []ast.Stmt {
 	l := &loop{scopes: len(r.scopes) + 1}
 	r.loops = append(r.loops, l)
@@ -136,8 +135,8 @@ func (r *rewriter) body(list []ast.Stmt, line int, condition func()) []ast.Stmt 
 	return list
 }
 
-// leave notes a break. The interpreter cuts off closures from the variables of the
-// loop's own block, if there are any, and not from those of blocks within.
+// leave records a break. The interpreter detaches closures from the variables of the loop's own
+// block, if it has any, but not from those of inner blocks.
 func (r *rewriter) leave() {
 	if n := len(r.loops); n > 0 {
 		l := r.loops[n-1]
@@ -145,9 +144,9 @@ func (r *rewriter) leave() {
 	}
 }
 
-// shared is a variable of a loop's block for a closure that is never made: so all
-// are cut off when the loop is left. As the interpreter jumps anywhere when it jumps
-// back onto a jump, it is also what a loop begins with that would begin with one.
+// shared declares a variable of a loop's block for a closure that is never made. So all closures
+// are detached when the loop is left. It also stands at the start of a loop that would otherwise
+// begin with a jump, because the interpreter goes to a wrong place if it jumps back onto a jump.
 func shared(line int) []ast.Stmt {
 	declare := &ast.LocalAssignStmt{Names: []string{hidden}}
 	declare.SetLine(line)
@@ -165,7 +164,7 @@ func shared(line int) []ast.Stmt {
 	return []ast.Stmt{declare, never}
 }
 
-// jumps tells whether a statement begins with a jump.
+// jumps reports whether a statement begins with a jump.
 func jumps(s ast.Stmt) bool {
 	switch s := s.(type) {
 	case *ast.BreakStmt:
@@ -188,8 +187,8 @@ func jumps(s ast.Stmt) bool {
 	return false
 }
 
-// local: "local function f" may call itself, "local f = function" may not; the
-// parser tells them apart by the last line alone.
+// local: "local function f" may call itself, "local f = function" may not. In the tree only the
+// last line tells them apart.
 func (r *rewriter) local(out []ast.Stmt, s *ast.LocalAssignStmt) []ast.Stmt {
 	if len(s.Names) == 1 && len(s.Exprs) == 1 {
 		if fn, ok := s.Exprs[0].(*ast.FunctionExpr); ok && s.LastLine() != 0 {
@@ -212,8 +211,8 @@ func ident(at ast.Expr, name string) ast.Expr {
 	return e
 }
 
-// assign: fields are set by an intrinsic. Of several targets all expressions
-// are evaluated first, as the interpreter does, and kept in locals.
+// assign sets fields through an intrinsic. If there are several targets, all expressions are
+// evaluated first, as in the interpreter, and their values kept in local variables.
 func (r *rewriter) assign(s *ast.AssignStmt) ast.Stmt {
 	if len(s.Lhs) == 1 && len(s.Rhs) == 1 {
 		if field, ok := s.Lhs[0].(*ast.AttrGetExpr); ok {
@@ -232,11 +231,11 @@ func (r *rewriter) assign(s *ast.AssignStmt) ast.Stmt {
 	}
 	switch {
 	case anyField, len(s.Lhs)+len(s.Rhs) > 2:
-		// The interpreter takes values for others where only some are calls.
+		// The interpreter mixes values up if only some of them are calls.
 		return r.assignMany(s)
 	case chooses(s.Rhs[0]):
-		// What "and" and "or" choose from is prepared in the place of the variable, which
-		// may be one of the operands.
+		// The interpreter prepares the operands of "and" and "or" in the place of the variable,
+		// which may be one of the operands.
 		return r.assignMany(s)
 	}
 	s.Rhs = r.exprs(s.Rhs)
@@ -246,7 +245,7 @@ func (r *rewriter) assign(s *ast.AssignStmt) ast.Stmt {
 	return s
 }
 
-// chooses tells whether "and" or "or" has a part in the value of an expression.
+// chooses reports whether "and" or "or" is part of an expression's value.
 func chooses(e ast.Expr) bool {
 	switch e := e.(type) {
 	case *ast.LogicalOpExpr:
@@ -267,17 +266,17 @@ func chooses(e ast.Expr) bool {
 	return false
 }
 
-// elsewhere: a call whose one value goes to the last parameter is prepared where the
-// parameter and what stands behind it are. It is not where a call may have any number
-// of values, which then is one.
+// elsewhere: a call with one value for the last parameter is prepared in the place of the parameter
+// and of the registers behind it, which is wrong. A call with any number of values, which is then
+// cut to one, is not.
 func (r *rewriter) elsewhere(value ast.Expr) {
 	if call, ok := value.(*ast.FuncCallExpr); ok && call.AdjustRet {
 		call.AdjustRet = false
 	}
 }
 
-// The names of locals that hold what is to be assigned: no script can spell
-// them.
+// hidden begins the names of local variables that hold the values of an assignment. No script can
+// spell them.
 const hidden = "\x00"
 
 func (r *rewriter) assignMany(s *ast.AssignStmt) ast.Stmt {
@@ -361,8 +360,8 @@ func (r *rewriter) define(s *ast.FuncDefStmt) ast.Stmt {
 	return a
 }
 
-// jumpsBy tells whether the code of an expression may begin with a jump: where it
-// decides something, a constant has no code of its own.
+// jumpsBy reports whether the code of an expression may begin with a jump. In a condition, a
+// constant has no code of its own.
 func jumpsBy(e ast.Expr) bool {
 	switch e := e.(type) {
 	case *ast.UnaryNotOpExpr:

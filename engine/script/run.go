@@ -11,46 +11,42 @@ import (
 	"lockstep/engine/reply"
 )
 
-// Host is what a script reaches of the world: commands, under the locks that
-// the run holds.
+// Host is the world outside a script: commands, under the locks that the run holds.
 type Host interface {
-	// Call runs a command for redis.call and writes its reply, or the error
-	// that refuses it, to w, in the protocol w speaks: bytesMax bytes at most. The
-	// command may do workMax units of work, and returns how many it did, or more than
-	// workMax if that was not enough. args must not be kept.
+	// Call runs a command for redis.call. It writes the command's reply, or the error that refuses
+	// it, to w: at most bytesMax bytes, in the protocol of w. The command may do workMax units of
+	// work. Call returns the work that it did, or more than workMax if that was not enough. args
+	// must not be kept.
 	Call(args [][]byte, workMax int64, bytesMax int, w *reply.Writer) (work int64)
-	// MayCall answers redis.acl_check_cmd; known is false for what is no command.
+	// MayCall answers redis.acl_check_cmd. known is false if there is no such command.
 	MayCall(args [][]byte) (allowed, known bool)
-	// Log takes what redis.log says; level is 0 (debug) to 3 (warning).
+	// Log logs a message of redis.log. level is 0 (debug) to 3 (warning).
 	Log(level int, text string)
 }
 
-// Run says how a script is to be run.
+// Run is how to run a script.
 type Run struct {
 	Keys, Args [][]byte
 	Host       Host
 	Limits     *Limits
-	// Budget is what other runs of the same txn have left of Limits; the run takes from it. Nil:
-	// there were none.
+	// Budget is what earlier runs of the same txn have left of Limits. The run takes from it. It is
+	// nil if there are no other runs.
 	Budget *Budget
-	// Compiles: the script was not in the cache, so the run pays for compiling it.
+	// Compiles is set if the script was not in the cache: the run then pays for compiling it.
 	Compiles bool
-	// Seed is for math.random. With 0 it begins as that of a Redis that has just
-	// been started does.
+	// Seed is for math.random. Seed 0 gives the numbers of a Redis that has just been started.
 	Seed uint64
-	// Stop is asked now and then (pauseEvery) whether to end the run; nil: never. Only
-	// for what does not run from the log.
+	// Stop is called from time to time (pauseEvery). It returns an error if the run must end. Nil
+	// means that the run never stops. Only runs that are not from the log may have it.
 	Stop func() error
-	// Told is set when the run ends with the error of one of its commands, as redis.call
-	// raises and redis.pcall returns it: the host knows of that error.
+	// Told is set if the run ends with the error of one of its commands, as redis.call raises and
+	// redis.pcall returns it: the host knows about that error.
 	Told bool
-	// Rest is called as often, and leaves the processor to others; nil: nobody wants
-	// it. It changes nothing here.
+	// Rest is called as often, and yields the processor. It may be nil. It changes nothing here.
 	Rest func()
 }
 
-// Interpreters are kept for use again. The zero value is ready. It may be used by
-// many goroutines.
+// Interpreters is a pool of interpreters. The zero value is ready. Many goroutines may use it.
 type Interpreters struct {
 	mu   sync.Mutex // guards idle
 	idle []*interpreter
@@ -58,8 +54,8 @@ type Interpreters struct {
 
 const idleMax = 64
 
-// take returns an interpreter whose stack has room for so many calls. Others were
-// made when the limit was another one.
+// take returns an interpreter whose stack has room for callDepth calls. It discards interpreters
+// that were made under another limit.
 func (e *Interpreters) take(callDepth int) *interpreter {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -113,13 +109,13 @@ func newMeter(r *Run, n *names) meter {
 	}
 }
 
-// begin makes m the meter of what the interpreter runs next.
+// begin makes m the meter of the interpreter's next run.
 func (in *interpreter) begin(m *meter, s *space, chunk, title string) {
 	m.inst, m.space, m.chunk, m.title = in, s, chunk, title
 	m.attach(in.L, in.callDepth)
 }
 
-// run tells whether the interpreter may be used again.
+// run reports whether the interpreter may be used again.
 func (in *interpreter) run(s *Script, r *Run, out *reply.Writer) bool {
 	in.meter = newMeter(r, s.form.names)
 	m := &in.meter
@@ -129,7 +125,7 @@ func (in *interpreter) run(s *Script, r *Run, out *reply.Writer) bool {
 	return m.answer(out, r, &lua.LFunction{Env: in.scripts.env, Proto: s.form.proto})
 }
 
-// rest lets go of what the last run was given.
+// rest releases the values of the last run.
 func (in *interpreter) rest() {
 	in.L.RemoveContext()
 	in.restInner()
@@ -142,16 +138,16 @@ func (in *interpreter) rest() {
 	}
 }
 
-// roomKept is how many bytes, and argsKept how many arguments of a call an
-// interpreter keeps room for.
+// roomKept is how many bytes an interpreter keeps allocated, and argsKept how many arguments of a
+// call.
 const (
 	roomKept  = 64 << 10
 	argsKept  = 256
 	innerKept = 4
 )
 
-// answer calls a function and writes what it returns, or the error it ended
-// with, to out. It tells whether the interpreter may be used again.
+// answer calls a function and writes its result, or its error, to out. It reports whether the
+// interpreter may be used again.
 func (m *meter) answer(out *reply.Writer, r *Run, fn *lua.LFunction, args ...lua.LValue) bool {
 	L, start := m.inst.L, out.Len()
 	err := m.protected(L, 1, fn, args...)
@@ -182,17 +178,17 @@ func (m *meter) answer(out *reply.Writer, r *Run, fn *lua.LFunction, args ...lua
 	return false
 }
 
-// ofCommand tells whether an error is that of a command (redisCall marks it).
+// ofCommand reports whether an error is that of a command (redisCall marks those).
 func ofCommand(v lua.LValue) bool {
 	t, ok := v.(*lua.LTable)
 	return ok && lua.LVAsBool(t.RawGetString(commandsError))
 }
 
-// usedMax is how much a run may have allocated, in bytes, for its interpreter to
-// be kept: what lies in the registers is not given back.
+// usedMax is how many bytes a run may have allocated for its interpreter to be kept: values in the
+// registers are not freed.
 const usedMax = 8 << 20
 
-// left tells what is left for other runs. Who needs a new interpreter pays for one.
+// left updates the budget for other runs. A run that needs a new interpreter pays for it.
 func (m *meter) left(r *Run, again bool) {
 	if !again {
 		m.work -= priceInterpreter
@@ -202,12 +198,12 @@ func (m *meter) left(r *Run, again bool) {
 	}
 }
 
-// final is the text of the error a script ended with, and where.
+// final is the text of the error that ended a script, and its place.
 func (m *meter) final(err error) string {
 	var ae *lua.ApiError
 	switch {
 	case err == nil:
-		// It ended well, and its reply did not.
+		// The script ended well, but its reply did not.
 		return "ERR " + m.over.Error()
 	case m.over == nil && !errors.As(err, &ae):
 		return "ERR " + err.Error()
@@ -219,7 +215,8 @@ func (m *meter) final(err error) string {
 	return fmt.Sprintf("%s script: %s, on %s:%d.", m.failure(err), m.title, m.origin(), m.line)
 }
 
-// origin is the text of the newest error: Redis calls one that was loaded by itself.
+// origin is the text that contains the newest error. Redis calls a text that was loaded by the name
+// of that text.
 func (m *meter) origin() string {
 	if c, ok := m.loaded[m.source]; ok {
 		return cText(c.name)
@@ -227,7 +224,7 @@ func (m *meter) origin() string {
 	return "@" + m.chunk
 }
 
-// namesThere are the names of the text of the newest error.
+// namesThere are the names in the text that contains the newest error.
 func (m *meter) namesThere() *names {
 	if c, ok := m.loaded[m.source]; ok {
 		return c.names
@@ -235,9 +232,9 @@ func (m *meter) namesThere() *names {
 	return m.names
 }
 
-// unplaced takes away from a library function's error the place where Lua tells
-// none: where the library called the function, which has no name then, and before
-// what Lua itself says there.
+// unplaced removes the place from a library function's error in the cases where Lua gives none: if
+// the library called the function, which then has no name either, and if Lua itself puts a place
+// before the error.
 func (m *meter) unplaced(L *lua.LState, text string) string {
 	rest, placed := strings.CutPrefix(text, fmt.Sprintf("%s:%d: ", m.source, m.line))
 	if !placed {
@@ -260,14 +257,14 @@ func (m *meter) unplaced(L *lua.LState, text string) string {
 	return text
 }
 
-// inLibrary tells whether a function of the library runs at a level of the stack.
+// inLibrary reports whether a function of the library runs at a level of the stack.
 func inLibrary(L *lua.LState, level int) bool {
 	f := runs(L, level)
 	return f != nil && f.IsG && !isIntrinsic[f]
 }
 
-// calledKind is the type of what the innermost function called and that is no
-// function, nil where it cannot be told: it is what it mostly is.
+// calledKind is the type of the value that the innermost function called and that is not a
+// function. If the type is not known it is nil, which is the most likely one.
 func (m *meter) calledKind(L *lua.LState, desc string) string {
 	v := lua.LValue(lua.LNil)
 	where, name, _ := strings.Cut(strings.TrimSuffix(desc, "'"), " '")
@@ -321,7 +318,7 @@ func (m *meter) failure(err error) string {
 	return strings.TrimRight(cText(text), "\r\n")
 }
 
-// list is KEYS or ARGV. Its bytes are not charged: they are the caller's.
+// list is KEYS or ARGV. Its bytes are not charged, because they belong to the caller.
 func (m *meter) list(args [][]byte) *lua.LTable {
 	t := m.inst.L.CreateTable(len(args), 0)
 	for i, a := range args {
@@ -330,7 +327,7 @@ func (m *meter) list(args [][]byte) *lua.LTable {
 	return t
 }
 
-// inLua puts an error of the interpreter in Lua's words.
+// inLua turns an error of the interpreter into Lua's words.
 func (m *meter) inLua(L *lua.LState, text string) string {
 	if m.names == nil || len(text) >= 4096 {
 		return text
@@ -338,24 +335,24 @@ func (m *meter) inLua(L *lua.LState, text string) string {
 	return m.namesThere().translate(text, m.line, func(desc string) string { return m.calledKind(L, desc) })
 }
 
-// What the interpreter says where a stack is full.
+// The interpreter's error texts for a full stack.
 const (
 	textCalls     = "stack overflow"
 	textRegisters = "registry overflow"
 )
 
-// overflow names the bound in an error that says a stack is full.
+// overflow names the bound in an error about a full stack.
 func (m *meter) overflow(text string, calls int) string {
 	where, registers := strings.CutSuffix(text, textRegisters)
 	if registers {
-		// To say so the interpreter may have taken one more than there are: in another
-		// one the same run would end before.
+		// To report this the interpreter may have used one more level than there are. In another
+		// interpreter the same run would end earlier.
 		m.inst.worn = true
 	}
 	full := text == textCalls || strings.HasSuffix(text, ": "+textCalls)
 	switch {
 	case m.loading != nil:
-		// The bounds of a library that is loaded are no settings.
+		// The bounds of loading a library are not settings.
 	case registers:
 		return where + textCalls + " (too many values)"
 	case full && calls < m.limits.CallDepth:

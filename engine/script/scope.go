@@ -2,11 +2,11 @@ package script
 
 import "github.com/yuin/gopher-lua/ast"
 
-// scope is what a block or a function declares.
+// scope is the declarations of a block or a function.
 type scope struct {
 	names []string
-	// function: it is a function's outermost. Then mentioned are the names it uses,
-	// up to 256 of them, once each, and constants the constants of its code.
+	// function is set for the outermost scope of a function. Then mentioned are the names that the
+	// function uses, each once and at most 256, and constants are the constants of its code.
 	function  bool
 	mentioned []string
 	constants map[string]bool
@@ -39,12 +39,11 @@ func (r *rewriter) innermost() *scope {
 	}
 }
 
-// nameMax is how long a name may be, in bytes: the interpreter looks names up
-// without charging for their length.
+// nameMax is the longest name, in bytes: the interpreter looks names up without charging for their
+// length.
 const nameMax = 256
 
-// identifier takes a name that the code uses into account. A name that is no
-// local's is a constant.
+// identifier accounts for a name in the code. A name that is not a local variable's is a constant.
 func (r *rewriter) identifier(line int, name string) {
 	if len(name) > nameMax {
 		panic(&syntaxError{line, "name is too long"})
@@ -53,16 +52,16 @@ func (r *rewriter) identifier(line int, name string) {
 	r.constant(line, name)
 }
 
-// constant takes a constant of the code into account: the interpreter's compiler
-// compares it with each one that its function has already.
+// constant accounts for a constant of the code: the interpreter's compiler compares it with each
+// constant that its function has already.
 func (r *rewriter) constant(line int, text string) {
 	s := r.innermost()
 	s.constants[text] = true
 	r.spend(line, len(s.constants))
 }
 
-// compileMax is how many comparisons of names and constants a text may take to be
-// compiled: some tenths of a second, on every replica.
+// compileMax is how many comparisons of names and constants compiling a text may take: some tenths
+// of a second, on every replica.
 const compileMax = 1 << 26
 
 func (r *rewriter) spend(line, n int) {
@@ -71,7 +70,7 @@ func (r *rewriter) spend(line, n int) {
 	}
 }
 
-// literal is a number as the interpreter reads it: to it 010 is octal.
+// literal is a number as this package reads it. The interpreter would read 010 as octal.
 func (r *rewriter) literal(e *ast.NumberExpr) {
 	if f, ok := parseNumber(e.Value); ok {
 		e.Value = plainNumber(f)

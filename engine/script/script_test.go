@@ -12,8 +12,8 @@ import (
 	"lockstep/engine/script"
 )
 
-// TestRunsDoNotSeeEachOther: an interpreter that ran other scripts, well or
-// badly, answers as a fresh one does.
+// TestRunsDoNotSeeEachOther: an interpreter that has run other scripts, well or badly, answers like
+// a fresh one.
 func TestRunsDoNotSeeEachOther(t *testing.T) {
 	sources := []string{
 		`local t = {} for k in pairs(_G) do t[#t+1] = k end return t`,
@@ -50,8 +50,8 @@ func TestRunsDoNotSeeEachOther(t *testing.T) {
 	wg.Wait()
 }
 
-// TestABoundIsReachedAtTheSameInstruction: however small the budget, what was
-// done before it was spent is the same each time, and grows with it.
+// TestABoundIsReachedAtTheSameInstruction: with the same budget a script gets equally far each
+// time, however small the budget is. With a greater budget it gets farther.
 func TestABoundIsReachedAtTheSameInstruction(t *testing.T) {
 	const source = `while true do redis.call('incr', 'n') pcall(function() local s = 'a' .. 'b' end) end`
 	last := ""
@@ -100,8 +100,7 @@ func TestARunCanBeStopped(t *testing.T) {
 	}
 }
 
-// TestLongRunsRest: whatever a script does for long, it leaves the processor to
-// others in between, and is none the different for it.
+// TestLongRunsRest: a long script yields the processor in between, and its result is the same.
 func TestLongRunsRest(t *testing.T) {
 	for _, c := range []struct {
 		source string
@@ -134,8 +133,8 @@ func TestLongRunsRest(t *testing.T) {
 	}
 }
 
-// TestRepliesPayForWhatTheyPass: a table of a reply is gone through element by element,
-// also where those are nil, each time that it is named.
+// TestRepliesPayForWhatTheyPass: a table in a reply is walked element by element, nils included,
+// each time that the reply contains it.
 func TestRepliesPayForWhatTheyPass(t *testing.T) {
 	s, err := script.Compile([]byte(`local few = {} few[60000] = 1 local m, r = {map = few}, {} for i = 1, 100 do r[i] = m end return r`), &small)
 	if err != nil {

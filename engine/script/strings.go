@@ -17,7 +17,7 @@ func init() {
 	}
 }
 
-// place turns a position from the end into one from the start.
+// place turns an index from the end into one from the start.
 func place(i, n int) int {
 	if i < 0 {
 		i += n + 1
@@ -59,7 +59,7 @@ func strChar(L *lua.LState) int {
 	return 1
 }
 
-// strDump: there are no binary chunks.
+// strDump refuses: there are no binary chunks.
 func strDump(L *lua.LState) int {
 	L.RaiseError("unable to dump given function")
 	return 0
@@ -125,7 +125,7 @@ func strSub(L *lua.LState) int {
 	if i > j {
 		return pushText(L, "")
 	}
-	// A part shares the whole's memory.
+	// The part shares the memory of the whole.
 	meterOf(L).use(L, stringCost)
 	return pushText(L, s[i-1:j])
 }
@@ -241,7 +241,7 @@ func strGsub(L *lua.LState) int {
 	return 2
 }
 
-// replace appends what stands for the match from s to e.
+// replace appends the replacement of the match from s to e.
 func (ms *matcher) replace(out []byte, repl lua.LValue, s, e int) []byte {
 	ms.m.spend(ms.L, priceReplace)
 	var v lua.LValue

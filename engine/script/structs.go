@@ -13,7 +13,7 @@ func init() {
 	structLibrary = []entry{{"pack", structPack}, {"size", structSize}, {"unpack", structUnpack}}
 }
 
-// layout reads a format of struct: sizes, order of bytes and alignment.
+// layout reads a format of struct: sizes, byte order and alignment.
 type layout struct {
 	L      *lua.LState
 	fmt    string
@@ -77,7 +77,7 @@ func (l *layout) padding(at int, opt byte, size int) int {
 	return (a - at&(a-1)) & (a - 1)
 }
 
-// control takes the options that hold no value.
+// control handles the options that hold no value.
 func (l *layout) control(opt byte) {
 	switch opt {
 	case ' ':
@@ -96,7 +96,7 @@ func (l *layout) control(opt byte) {
 	}
 }
 
-// sizeless refuses an option that struct.size cannot know the size of.
+// sizeless refuses an option whose size struct.size cannot know.
 func (l *layout) sizeless(opt string) {
 	badArg(l.L, "size", 1, "option '"+opt+"' has no fixed size")
 }
@@ -132,7 +132,7 @@ func structPack(L *lua.LState) int {
 				size = len(s)
 			}
 			if len(s) < size {
-				badArg(L, "pack", arg+1, "string too short") // the one behind, as Redis's library says
+				badArg(L, "pack", arg+1, "string too short") // the number of the next argument, as in Redis's library
 			}
 			m.text(L, size)
 			out = append(out, s[:size]...)
@@ -155,7 +155,7 @@ func (l *layout) integer(out []byte, f float64, size int) []byte {
 	return l.bits(out, toUint64(f), size)
 }
 
-// bits writes the low size bytes of v.
+// bits writes the lowest size bytes of v.
 func (l *layout) bits(out []byte, v uint64, size int) []byte {
 	for i := range size {
 		k := i
@@ -184,7 +184,7 @@ func structSize(L *lua.LState) int {
 		case opt == 'c' && size == 0:
 			l.sizeless("c0")
 		case strings.IndexByte("bBhHlLTiIcfdx", opt) < 0 && !isAlpha(opt) && !isDigit(opt):
-			// Redis lets letters pass here that it does not know.
+			// Redis accepts unknown letters here.
 			l.control(opt)
 		}
 		at += size
@@ -197,7 +197,7 @@ func structUnpack(L *lua.LState) int {
 	data := str(L, "unpack", 2)
 	pos := optInteger(L, "unpack", 3, 1) - 1
 	if pos < -1 {
-		// It has no sign there.
+		// The position is unsigned there.
 		if l.fmt == "" {
 			return pushNumber(L, float64(pos+1))
 		}
@@ -272,12 +272,12 @@ func (l *layout) take(data string, pos int, opt byte, size, base int) int {
 	return pos + size
 }
 
-// previous is what was unpacked last as a number.
+// previous is the last unpacked value as a number.
 func (m *meter) previous(L *lua.LState) (float64, bool) {
 	return m.number(L, L.Get(-1))
 }
 
-// read is the number in b, of which the low eight bytes count.
+// read is the number in b. If b is longer than eight bytes, its lowest eight count.
 func (l *layout) read(b string) uint64 {
 	v := uint64(0)
 	for i := range len(b) {

@@ -16,7 +16,7 @@ func init() {
 func tabConcat(L *lua.LState) int {
 	m := meterOf(L)
 	if L.Get(2) != lua.LNil {
-		str(L, "concat", 2) // an error of it comes first
+		str(L, "concat", 2) // its error comes first
 	}
 	t := tab(L, "concat", 1)
 	sep := ""
@@ -38,7 +38,7 @@ func tabConcat(L *lua.LState) int {
 		}
 		m.spend(L, pricePart+numeralPrice(v))
 		if total += textLength(v) + len(sep); int64(total) > m.bytes {
-			break // it ends here, whatever comes
+			break // the run ends here in any case
 		}
 	}
 	m.text(L, total)
@@ -82,7 +82,7 @@ func tabForeachi(L *lua.LState) int {
 	return 0
 }
 
-// wantsFunction refuses an argument that is no function.
+// wantsFunction refuses an argument that is not a function.
 func (m *meter) wantsFunction(L *lua.LState, name string, i int) {
 	if L.Get(i).Type() != lua.LTFunction {
 		badType(L, name, i, "function")
@@ -151,8 +151,8 @@ func tabRemove(L *lua.LState) int {
 	return 1
 }
 
-// tabSort is Lua 5.1's quicksort, compare by compare: a script may see the
-// order in which its function is asked, and of what is equal.
+// tabSort is Lua 5.1's quicksort with the same comparisons: a script may see the order of the calls
+// to its function, and the order of equal elements.
 func tabSort(L *lua.LState) int {
 	t := tab(L, "sort", 1)
 	m := meterOf(L)
@@ -217,7 +217,7 @@ func (s *sorter) sort(lo, up int) {
 		s.set(mid, s.m.at(s.t, up-1))
 		s.set(up-1, pivot)
 		i := s.partition(pivot, lo, up)
-		// The smaller half first: the depth is the logarithm.
+		// Sort the smaller half first: the depth is then logarithmic.
 		if i-lo < up-i {
 			s.sort(lo, i-1)
 			lo = i + 1

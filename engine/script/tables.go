@@ -6,10 +6,9 @@ import (
 	lua "github.com/yuin/gopher-lua"
 )
 
-// The array part of a table ends with an element that is not nil, except inside
-// one function here. So the length is known without a search: the
-// interpreter's Len looks from the end. Whoever sets nil at the end takes what
-// is nil before it away, too.
+// The array part of a table ends with an element that is not nil, except within a function of this
+// file. So the length needs no search: the interpreter's Len looks from the end. A function that
+// sets the last element to nil also removes the nils before it.
 
 // length is the border of a table, as Lua's #.
 func (m *meter) length(L *lua.LState, t *lua.LTable) int {
@@ -17,7 +16,7 @@ func (m *meter) length(L *lua.LState, t *lua.LTable) int {
 	if n < arrayIndexMax-1 {
 		return n
 	}
-	// The rest stands in the hash part: double, then halve.
+	// The rest is in the hash part: double the index, then bisect.
 	lo, hi := n, n+1
 	for t.RawGetH(lua.LNumber(hi)) != lua.LNil {
 		m.spend(L, priceKeyRead)
@@ -37,7 +36,7 @@ func (m *meter) length(L *lua.LState, t *lua.LTable) int {
 	return lo
 }
 
-// at is the element of a table at a place. What stands behind the array has to be looked for.
+// at is the element of a table at an index. Elements beyond the array have to be looked up.
 func (m *meter) at(t *lua.LTable, i int) lua.LValue {
 	if i < arrayIndexMax {
 		return t.RawGet(lua.LNumber(i))
@@ -106,7 +105,7 @@ func (m *meter) putHash(L *lua.LState, t *lua.LTable, key, value lua.LValue) {
 	t.RawSetH(key, value)
 }
 
-// firstKeyCost is what a table allocates for its first key of a kind.
+// firstKeyCost is the bytes that a table allocates for its first key of a kind.
 func firstKeyCost(t *lua.LTable, key lua.LValue) int {
 	_, isText := key.(lua.LString)
 	switch {
@@ -118,8 +117,8 @@ func firstKeyCost(t *lua.LTable, key lua.LValue) int {
 	return 0
 }
 
-// hashPrice is what it takes to find a key of a table beside what it takes in a small one: the more
-// keys there are, the farther away they stand.
+// hashPrice is the price of finding a key of a table, compared with a small table: the more keys
+// there are, the farther apart they are in memory.
 func hashPrice(t *lua.LTable) int {
 	switch n := keyCount(t); {
 	case n < 1<<10:
@@ -132,16 +131,15 @@ func hashPrice(t *lua.LTable) int {
 	return priceFarthest
 }
 
-// hashed charges for a key that is looked up.
+// hashed charges for looking up a key.
 func (m *meter) hashed(L *lua.LState, key lua.LValue) {
 	if s, ok := key.(lua.LString); ok && len(s) > bytesHashed {
 		m.spend(L, len(s)/bytesHashed)
 	}
 }
 
-// walk is what is known of a table that lost keys: the interpreter keeps the
-// place of a lost key, and a walk steps over it each time. holes is how many
-// there are at most; a long one counts for many.
+// walk is the state of a table that has lost keys. The interpreter keeps the place of a lost key,
+// and each walk steps over it. holes is the most there can be; a long key counts as several.
 type walk struct {
 	holes int
 	last  lua.LValue // the key that next returned last
@@ -167,8 +165,8 @@ func (m *meter) beginWalk(t *lua.LTable, holes int) *walk {
 	return w
 }
 
-// walkOf is what is known of a table that lost keys, in this run or when its
-// library was loaded; nil: it lost none.
+// walkOf is the walk of a table that has lost keys, in this run or when its library was loaded. It
+// is nil if the table has lost none.
 func (m *meter) walkOf(t *lua.LTable) *walk {
 	if w := m.walks[t]; w != nil {
 		return w
@@ -181,8 +179,8 @@ func (m *meter) walkOf(t *lua.LTable) *walk {
 	return nil
 }
 
-// next is Lua's next. A walk from key to key passes each lost key once and pays
-// for them when it begins; who jumps about pays each time.
+// next is Lua's next. A walk from key to key passes each lost key once, and pays for all of them
+// when it begins. A script that does not walk in order pays at each call.
 func (m *meter) next(L *lua.LState, t *lua.LTable, key lua.LValue) (lua.LValue, lua.LValue) {
 	w := m.walkOf(t)
 	m.hashed(L, key)
@@ -194,7 +192,7 @@ func (m *meter) next(L *lua.LState, t *lua.LTable, key lua.LValue) (lua.LValue, 
 		n := t.Len()
 		from = int(k)
 		if from > n {
-			// The end of the array was taken away behind the walk.
+			// The end of the array was removed behind the walk.
 			from = n
 			if key = lua.LNumber(n); n == 0 {
 				key = lua.LNil

@@ -9,21 +9,22 @@ import (
 )
 
 // thread is the context of one of the interpreter's threads: the main one, a coroutine, or one in
-// which pcall runs a function (protected.go). The interpreter asks Done before each instruction.
+// which pcall runs a function (protected.go). The interpreter calls Done before each instruction.
 type thread struct {
 	context.Context
 	*meter
 	L *lua.LState
-	// outer is the thread that waits in pcall for this one to end, nil if none does.
+	// outer is the thread that waits in pcall for this one to end, or nil.
 	outer *lua.LState
-	// callsMax is how many calls may stand within each other, with those of the threads that wait,
-	// and room how many of them are left for this thread.
+	// callsMax is the most nested calls, including those of the threads that wait. room is how many
+	// of them are left for this thread.
 	callsMax, room int
-	// registersPaid is how many registers the run has paid for. It pays for those of pcall's threads.
+	// registersPaid is how many registers the run has paid for. It pays for those of pcall's
+	// threads.
 	registersPaid int
 }
 
-// attach makes m the meter of a thread, which has room for so many calls.
+// attach makes m the meter of a thread that has room for so many calls.
 func (m *meter) attach(L *lua.LState, calls int) {
 	L.SetContext(&thread{
 		Context: background, meter: m, L: L, callsMax: calls, room: calls, registersPaid: math.MaxInt,
@@ -56,7 +57,7 @@ func (t *thread) Done() <-chan struct{} {
 	return nil
 }
 
-// Err is why the run must end.
+// Err is the reason why the run must end.
 func (t *thread) Err() error { return t.over }
 
 // The interpreter's instructions, as its compiler packs them.
@@ -70,7 +71,7 @@ func argA(inst uint32) int { return int(inst>>18) & maskA }
 func argB(inst uint32) int { return int(inst) & maskBC }
 func argC(inst uint32) int { return int(inst>>9) & maskBC }
 
-// entered is the price of beginning a function. It raises an error if there is no room for one.
+// entered is the price of starting a function. It raises an error if there is no room for one more.
 func (t *thread) entered() int64 {
 	f := innermostCall(t.L)
 	if f.depth >= t.room {
@@ -78,7 +79,7 @@ func (t *thread) entered() int64 {
 		t.L.Error(lua.LString(fmt.Sprintf("%s:%d: %s", source, line, textCalls)), 0)
 	}
 	for registerTop(t.L) > t.registersPaid {
-		// The interpreter makes all of them anew.
+		// The interpreter copies all registers when it adds some.
 		t.registersPaid += innerGrowBy
 		t.use(t.L, t.registersPaid*registerCost)
 	}
@@ -90,7 +91,7 @@ func (t *thread) price(inst uint32) int64 {
 	f := innermostCall(t.L)
 	op := int(inst >> opShift)
 	price := -prices[op]
-	// many is a number of values of which 0 in the instruction says that it is all from a register on.
+	// many is a number of values, where 0 in the instruction means all values from a register on.
 	many := func(b, from int) int64 {
 		if b == 0 {
 			return int64(max(registerTop(t.L)-from, 0))
@@ -128,7 +129,7 @@ func (t *thread) price(inst uint32) int64 {
 	return price
 }
 
-// chain is how many tables the interpreter may ask for a field, one after the other, beside the first.
+// chain is how many more tables the interpreter may ask for a field, one after the other.
 func chain(v lua.LValue) (hops int64) {
 	switch v.(type) {
 	case lua.LString:

@@ -12,18 +12,17 @@ import (
 	"lockstep/tests/scripts/zoo"
 )
 
-// small bounds make the zoo quick; the kinds of bound are the same.
+// small bounds make the zoo quick. They are of the same kinds.
 var small = script.Limits{Work: 60 * script.Millisecond, Bytes: 64 << 20, CallDepth: 4000, ReplyBytes: 4 << 20, SourceBytes: 1 << 20}
 
-// tookMax is generous: a machine may have other things to do. A script without a
-// bound takes for ever.
+// tookMax is generous, because a machine may be busy. A script without a bound runs for ever.
 const tookMax = time.Minute
 
 func TestHostileScriptsEndWithAnError(t *testing.T) {
 	var e script.Interpreters
 	limits, otherBound := small, "none"
 	if testing.Short() {
-		// Most then end by this bound that would have ended by another.
+		// Most scripts that end by another bound then end by this one.
 		limits.Work, otherBound = limits.Work/100, zoo.Ended
 	}
 	for _, z := range zoo.Animals {

@@ -9,18 +9,18 @@ import (
 	"lockstep/engine/pack"
 )
 
-// Inter walks over the members that all the sets have, in the order of the
-// smallest of them (the first such one). There must be a set.
+// Inter walks over the members that all the sets have, in the order of the smallest of them (the
+// first such one). There must be a set.
 //
-// What goes over many members calls each for every one that it goes over or looks
-// for: few may come of millions, and whoever holds a processor for long is asked
-// to leave it to others at times.
+// Functions that walk over many members call each for every member that they visit or look up. A
+// few results may come from millions of members, and long work must yield the processor from time
+// to time.
 func Inter(sets []*Set, each func()) iter.Seq[[]byte] {
 	sets = bySize(sets)
 	return sets[0].filtered(sets[1:], true, each)
 }
 
-// Smallest is the first of the smallest sets; an empty one if there is none.
+// Smallest is the first of the smallest sets, or an empty one if there are no sets.
 func Smallest(sets []*Set) *Set {
 	if len(sets) == 0 {
 		return Empty(Ints)
@@ -28,29 +28,28 @@ func Smallest(sets []*Set) *Set {
 	return slices.MinFunc(sets, func(a, b *Set) int { return cmp.Compare(a.Len(), b.Len()) })
 }
 
-// bySize sorts sets by size. One that is there twice is there once afterwards,
-// or has others of its size in between.
+// bySize sorts sets by size. A set that occurs twice occurs once afterwards, or has others of its
+// size in between.
 func bySize(sets []*Set) []*Set {
 	sets = slices.Clone(sets)
 	slices.SortStableFunc(sets, func(a, b *Set) int { return cmp.Compare(a.Len(), b.Len()) })
 	return slices.Compact(sets)
 }
 
-// Diff walks over the members of s that none of the other sets has, in the
-// order of s.
+// Diff walks over the members of s that are in none of the other sets, in the order of s.
 func (s *Set) Diff(others []*Set, each func()) iter.Seq[[]byte] {
 	if slices.Contains(others, s) {
 		return func(func([]byte) bool) {}
 	}
-	// The largest goes first: it has most of what is to be taken away.
+	// The largest set goes first, because it has most of the members to remove.
 	others = bySize(others)
 	slices.Reverse(others)
 	sum := 0
 	for _, o := range others {
 		sum += o.Len()
 	}
-	// Either each member of s is looked for in the others, or each of theirs in
-	// s, whichever is less.
+	// Either look up each member of s in the others, or each of their members in s, whichever is
+	// less work.
 	if s.Len()*len(others) <= sum {
 		return s.filtered(others, false, each)
 	}
@@ -66,7 +65,7 @@ func (s *Set) Diff(others []*Set, each func()) iter.Seq[[]byte] {
 	}
 }
 
-// filtered walks over the members that all the others have, or none of them.
+// filtered walks over the members of s that are in all the others or, without all, in none of them.
 func (s *Set) filtered(others []*Set, all bool, each func()) iter.Seq[[]byte] {
 	return func(yield func([]byte) bool) {
 		has := make([]func(member, record []byte) bool, len(others))
@@ -89,7 +88,7 @@ func (s *Set) filtered(others []*Set, all bool, each func()) iter.Seq[[]byte] {
 	}
 }
 
-// records walks over the members and, of a large set, their records in the tree.
+// records walks over the members and, for a large set, their records in the tree.
 func (s *Set) records() iter.Seq2[[]byte, []byte] {
 	return func(yield func(member, record []byte) bool) {
 		if tree, ok := s.body.(*pack.Tree); ok {
@@ -108,9 +107,9 @@ func (s *Set) records() iter.Seq2[[]byte, []byte] {
 	}
 }
 
-// finder returns a function that reports whether s has a member of another set. It is
-// called in the order of that set. Large sets share one order, so s is searched from
-// where the last member was.
+// finder returns a function that reports whether s has a member of another set. The function must
+// be called in the order of that set. Large sets share one order, so the search in s continues from
+// the member before.
 func (s *Set) finder(other *Set) func(member, record []byte) bool {
 	tree, ok := s.body.(*pack.Tree)
 	if !ok || other.Form() != Large {
@@ -120,7 +119,7 @@ func (s *Set) finder(other *Set) func(member, record []byte) bool {
 	return func(_, record []byte) bool { return seeker.Has(record) }
 }
 
-// placesOf returns a bit for each place: whether one of the others has the member.
+// placesOf returns a bit for each place: whether one of the others has the member at that place.
 func (s *Set) placesOf(others []*Set, each func()) []uint64 {
 	places := make([]uint64, (s.Len()+63)/64)
 	for _, o := range others {
@@ -134,11 +133,11 @@ func (s *Set) placesOf(others []*Set, each func()) []uint64 {
 	return places
 }
 
-// Union returns a set of the members of all the sets. Its form is the one it
-// gets when they are added one after the other.
+// Union returns a set of the members of all the sets. Its form is the one that it gets if they are
+// added one after the other.
 func Union(sets []*Set, l Limits, each func()) *Set {
-	// With a set that nothing but a tree can hold, the order of adding does not
-	// matter: begin with the largest one.
+	// If one set is so large that only a tree can hold it, the order of adding does not matter:
+	// begin with the largest set.
 	var largest *Set
 	for _, s := range sets {
 		if s.Form() == Large && int64(s.Len()) > max(l.IntsetEntriesMax, l.PackEntriesMax) &&
@@ -162,9 +161,8 @@ func Union(sets []*Set, l Limits, each func()) *Set {
 	return sum
 }
 
-// Collect returns a set of different members. With narrow, numbers alone
-// become a set of form Ints at the end if they are few enough; form is the one
-// to begin with.
+// Collect returns a set of different members, which begins with a form. If narrow is set, a set
+// with only numbers gets the form Ints at the end if they are few enough.
 func Collect(members iter.Seq[[]byte], form Form, narrow bool, l Limits) *Set {
 	s, numbers := Empty(form), narrow
 	for member := range members {
@@ -179,7 +177,7 @@ func Collect(members iter.Seq[[]byte], form Form, narrow bool, l Limits) *Set {
 	return s
 }
 
-// narrow gives a set of numbers the form Ints.
+// narrow converts a set of numbers to the form Ints.
 func (s *Set) narrow() {
 	sorted := make([]int64, 0, s.Len())
 	for member := range s.All() {

@@ -8,10 +8,10 @@ import (
 	"testing"
 )
 
-// nobody wants to know of each member.
+// nobody is an each that does nothing.
 func nobody() {}
 
-// randomSets returns sets of all forms, some of them the same one.
+// randomSets returns sets of all forms. Some of them are the same set.
 func randomSets(r *rand.Rand) []*Set {
 	var sets []*Set
 	kind := r.IntN(2)
@@ -61,8 +61,8 @@ func TestInterAndDiffAreThoseOfMembers(t *testing.T) {
 	}
 }
 
-// TestInterAndDiffOfLargeSets is about sets of many leaves, alike and of very
-// different sizes, and with small ones among them.
+// TestInterAndDiffOfLargeSets compares sets of many leaves, of similar and of very different sizes,
+// with small ones among them.
 func TestInterAndDiffOfLargeSets(t *testing.T) {
 	for seed := range uint64(40) {
 		r := rand.New(rand.NewPCG(seed, 5))
@@ -160,8 +160,8 @@ func TestCollectNarrowsNumbers(t *testing.T) {
 	}
 }
 
-// TestScanMissesNothing walks in parts while members come and go. Those that
-// are there all the time are seen exactly once.
+// TestScanMissesNothing scans in parts while members are added and removed. Members that are there
+// all the time are seen exactly once.
 func TestScanMissesNothing(t *testing.T) {
 	for seed := range uint64(20) {
 		r := rand.New(rand.NewPCG(seed, 5))

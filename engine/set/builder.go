@@ -6,18 +6,18 @@ import (
 	"lockstep/engine/pack"
 )
 
-// Builder makes a set of form Large. Members that come in the order of such a
-// set cost a step each.
+// Builder makes a set of form Large. Members that come in the order of such a set cost one step
+// each.
 type Builder struct {
 	tree *pack.Tree
-	// last is the greatest record, record room for the next.
+	// last is the greatest record. record is the buffer for the next one.
 	last, record []byte
 }
 
-// NewBuilder begins a set.
+// NewBuilder returns a builder of an empty set.
 func NewBuilder() *Builder { return &Builder{tree: &pack.Tree{}} }
 
-// Add adds a member, which is copied, and tells whether it is new.
+// Add adds a member, which is copied, and reports whether it is new.
 func (b *Builder) Add(member []byte) bool {
 	b.record = pack.AppendHashed(b.record[:0], member)
 	switch order := bytes.Compare(b.record, b.last); {
@@ -31,5 +31,5 @@ func (b *Builder) Add(member []byte) bool {
 	return !b.tree.PutRecord(b.record)
 }
 
-// Set ends the set; the builder is then used up.
+// Set returns the set. The builder must not be used afterwards.
 func (b *Builder) Set() *Set { return &Set{b.tree} }

@@ -10,8 +10,8 @@ import (
 	"lockstep/engine/decimal"
 )
 
-// ints is a sorted array of different numbers, all of them width bytes long,
-// little-endian. The width grows with what is added and does not shrink.
+// ints is a sorted array of different numbers, each width bytes long, little-endian. The width
+// grows with the numbers that are added and does not shrink.
 type ints struct {
 	data  []byte
 	width int
@@ -19,7 +19,7 @@ type ints struct {
 
 const intsBytes = int(unsafe.Sizeof(ints{}))
 
-// widthOf is the least width that holds n.
+// widthOf is the smallest width for n.
 func widthOf(n int64) int {
 	switch {
 	case n == int64(int16(n)):
@@ -73,10 +73,10 @@ func (x *ints) appendNumber(dst []byte, n int64) []byte {
 	}
 }
 
-// find returns the place of a number, or the one it would have.
+// find returns the place of a number, or the place at which it would be inserted.
 func (x *ints) find(n int64) (i int, found bool) {
 	low, high := 0, x.len()
-	// What grows grows at the end, as a rule.
+	// Most sets grow at the end.
 	if high > 0 && x.at(high-1) < n {
 		return high, false
 	}
@@ -90,7 +90,7 @@ func (x *ints) find(n int64) (i int, found bool) {
 	return low, low < x.len() && x.at(low) == n
 }
 
-// insert makes a number that is not there the i-th.
+// insert inserts a number that is not in the set at place i.
 func (x *ints) insert(i int, n int64) {
 	if width := widthOf(n); width > x.width {
 		x.widen(width)
@@ -99,7 +99,7 @@ func (x *ints) insert(i int, n int64) {
 	at := i * x.width
 	text := x.appendNumber(number[:0], n)
 	if room := len(x.data) + x.width; room > cap(x.data) {
-		// An eighth more, so that most of what is held is used.
+		// Add an eighth, so that most of the memory is used.
 		grown := make([]byte, len(x.data), (room+room/8+15)&^15)
 		copy(grown, x.data)
 		x.data = grown
@@ -123,7 +123,7 @@ func (x *ints) remove(i int) {
 	}
 }
 
-// but walks over the numbers that do not stand at the ascending places.
+// but walks over the numbers that are not at the given, ascending places.
 func (x *ints) but(places []int) iter.Seq[int64] {
 	return func(yield func(int64) bool) {
 		for i := range x.len() {

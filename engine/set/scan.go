@@ -8,13 +8,12 @@ import (
 	"lockstep/engine/pack"
 )
 
-// Scan returns the members of the next part of a walk in parts, and the cursor
-// of the part after it; 0 is the cursor of the first part and what follows the
-// last. A part has about count members; a small form is one part.
+// Scan returns the members of the next part of a scan, and the cursor of the part after that. 0 is
+// the cursor of the first part, and the one after the last. A part has about count members. A small
+// form is a single part.
 //
-// The cursor is a hash: a member that is there all the time is in exactly one
-// part, whatever is added and removed meanwhile, on whatever replica. Members
-// of one hash are never parted.
+// The cursor is a hash. So a member that is there all the time is in exactly one part, whatever is
+// added and removed meanwhile, on any replica. Members with the same hash are never separated.
 func (s *Set) Scan(cursor uint64, count int) (members iter.Seq[[]byte], next uint64) {
 	tree, ok := s.body.(*pack.Tree)
 	if !ok {

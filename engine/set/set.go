@@ -34,8 +34,7 @@ func Empty(form Form) *Set {
 	return &Set{&pack.Pack{}}
 }
 
-// OfInts returns a set of sorted numbers, of form Ints unless there are too
-// many.
+// OfInts returns a set of sorted numbers. It has the form Ints unless there are too many numbers.
 func OfInts(sorted []int64, l Limits) *Set {
 	s := &Set{intsOf(sorted)}
 	if int64(len(sorted)) > l.IntsetEntriesMax {
@@ -44,8 +43,8 @@ func OfInts(sorted []int64, l Limits) *Set {
 	return s
 }
 
-// New returns an empty set for count members, some of which may be equal, the
-// first of them given.
+// New returns an empty set for count members, of which some may be equal. first is the first of
+// them.
 func New(first []byte, count int, l Limits) *Set {
 	if _, ok := decimal.Int(first); ok && int64(count) <= l.IntsetEntriesMax {
 		return Empty(Ints)
@@ -56,8 +55,7 @@ func New(first []byte, count int, l Limits) *Set {
 	return Empty(Large)
 }
 
-// Pack returns a set of form Packed; false: a member is there twice. Members
-// are copied.
+// Pack returns a set of form Packed. It returns false if a member occurs twice. Members are copied.
 func Pack(members [][]byte) (*Set, bool) {
 	packed, seen := &pack.Pack{}, make(map[string]bool, len(members))
 	for _, member := range members {
@@ -70,7 +68,7 @@ func Pack(members [][]byte) (*Set, bool) {
 	return &Set{packed}, true
 }
 
-// Form is how the set is kept.
+// Form is how the set is stored.
 func (s *Set) Form() Form {
 	switch s.body.(type) {
 	case *pack.Tree:
@@ -81,7 +79,7 @@ func (s *Set) Form() Form {
 	return Packed
 }
 
-// Encoding is Redis's name for how the set is kept.
+// Encoding is Redis's name for the form.
 func (s *Set) Encoding() string { return s.Form().String() }
 
 // Len is the number of members.
@@ -130,7 +128,7 @@ func (s *Set) Has(member []byte) bool {
 	return s.index(member) >= 0
 }
 
-// index is the place of a member, -1 if there is none.
+// index is the place of a member, or -1 if it is not in the set.
 func (s *Set) index(member []byte) int {
 	switch b := s.body.(type) {
 	case *pack.Tree:
@@ -153,7 +151,7 @@ func (s *Set) index(member []byte) int {
 // recordRoom is enough for the records of most members.
 const recordRoom = 96
 
-// Add adds a member, which is copied, and tells whether it is new.
+// Add adds a member, which is copied, and reports whether it is new.
 func (s *Set) Add(member []byte, l Limits) bool {
 	switch b := s.body.(type) {
 	case *pack.Tree:
@@ -201,7 +199,7 @@ func (s *Set) addNumber(x *ints, n int64, l Limits) bool {
 	return true
 }
 
-// addToInts adds a member that is no number to numbers.
+// addToInts adds a member that is not a number to a set of numbers.
 func (s *Set) addToInts(x *ints, member []byte, l Limits) {
 	if int64(x.longestText()) > l.PackValueBytesMax || !fits(x.len(), member, l) {
 		addLarge(s.enlarge(), member)
@@ -215,7 +213,7 @@ func (s *Set) addToInts(x *ints, member []byte, l Limits) {
 	s.body = packed
 }
 
-// addPacked adds a member that is not there.
+// addPacked adds a member that is not in the set.
 func (s *Set) addPacked(packed *pack.Pack, member []byte, l Limits) {
 	if fits(packed.Len(), member, l) {
 		packed.Append(member)
@@ -229,9 +227,8 @@ func fits(n int, member []byte, l Limits) bool {
 	return int64(n) < l.PackEntriesMax && int64(len(member)) <= l.PackValueBytesMax
 }
 
-// Expect gives the set the form it needs before so many members, some of which
-// may be equal or there already, are added. It tells whether that changed the
-// set.
+// Expect gives the set the form that it needs before count members are added, of which some may be
+// equal or in the set already. It reports whether that changed the set.
 func (s *Set) Expect(count int, l Limits) bool {
 	if !s.Outgrown(count, l) {
 		return false
@@ -251,7 +248,7 @@ func (s *Set) Outgrown(count int, l Limits) bool {
 	return false
 }
 
-// Remove removes a member and tells whether there was one.
+// Remove removes a member and reports whether it was in the set.
 func (s *Set) Remove(member []byte) bool {
 	if tree, ok := s.body.(*pack.Tree); ok {
 		var buf [recordRoom]byte
@@ -270,8 +267,7 @@ func (s *Set) Remove(member []byte) bool {
 	return true
 }
 
-// At returns the member at a place, 0 being the first; buf is where a number's
-// text is put.
+// At returns the member at a place, 0 being the first. buf is for the text of a number.
 func (s *Set) At(i int, buf []byte) []byte {
 	switch b := s.body.(type) {
 	case *pack.Tree:
@@ -283,8 +279,8 @@ func (s *Set) At(i int, buf []byte) []byte {
 	return s.body.(*pack.Pack).At(i)
 }
 
-// RemoveAt removes the members at ascending places, and calls each for each. A
-// small form is made anew in one go.
+// RemoveAt removes the members at ascending places, and calls each for every one of them. A small
+// form is rebuilt at once.
 func (s *Set) RemoveAt(places []int, each func()) {
 	switch b := s.body.(type) {
 	case *pack.Tree:
@@ -303,8 +299,8 @@ func (s *Set) RemoveAt(places []int, each func()) {
 	}
 }
 
-// Retain is RemoveAt where most members go: those that stay are added to a new
-// set, which may have a smaller form. It calls each for each member that there was.
+// Retain is RemoveAt for the case that most members are removed: those that stay are added to a new
+// set, which may have a smaller form. It calls each for every member of the old set.
 func (s *Set) Retain(gone []int, l Limits, each func()) {
 	form := Packed
 	if s.Form() == Ints {
@@ -340,8 +336,8 @@ func (s *Set) All() iter.Seq[[]byte] {
 	}
 }
 
-// But walks over the members that do not stand at the ascending places, and calls
-// each for each member.
+// But walks over the members that are not at the given, ascending places. It calls each for every
+// member.
 func (s *Set) But(places []int, each func()) iter.Seq[[]byte] {
 	return func(yield func([]byte) bool) {
 		i := 0
@@ -360,7 +356,7 @@ func (s *Set) But(places []int, each func()) iter.Seq[[]byte] {
 // Numbers returns the members of a set of form Ints.
 func (s *Set) Numbers() []int64 { return slices.Collect(s.body.(*ints).but(nil)) }
 
-// enlarge makes a tree of a small form, and returns it.
+// enlarge converts a small form to a tree, and returns the tree.
 func (s *Set) enlarge() *pack.Tree {
 	b := NewBuilder()
 	for member := range s.All() {

@@ -17,7 +17,7 @@ import (
 // testLimits are small, so that forms change often.
 var testLimits = Limits{IntsetEntriesMax: 12, PackEntriesMax: 8, PackValueBytesMax: 10}
 
-// model is a set as the package comment describes it, the slow way.
+// model is a set as in the package comment, in the simplest implementation.
 type model struct {
 	form    Form
 	members []string
@@ -110,8 +110,8 @@ func (m *model) check(t *testing.T, s *Set) {
 	}
 }
 
-// randomMember draws numbers of all widths, short and long texts, and texts
-// that look like numbers.
+// randomMember returns numbers of all widths, short and long texts, and texts that look like
+// numbers.
 func randomMember(r *rand.Rand, kind int) string {
 	if kind == 0 || r.IntN(3) > 0 {
 		switch r.IntN(8) {
@@ -135,8 +135,7 @@ func randomMember(r *rand.Rand, kind int) string {
 	}
 }
 
-// What is done to a set is done to the model: the outcome, the form, the
-// order and the copies made on the way are the same.
+// The same changes to a set and to the model give the same results, form, order and copies.
 func TestRandomChanges(t *testing.T) {
 	forms := map[Form]int{}
 	for seed := range uint64(400) {
@@ -180,7 +179,7 @@ func TestRandomChanges(t *testing.T) {
 	}
 }
 
-// removeSome removes members at random places, at times with Retain.
+// removeSome removes members at random places, sometimes with Retain.
 func removeSome(r *rand.Rand, s *Set, m *model) {
 	var places []int
 	var stay []string
@@ -251,8 +250,8 @@ func TestThresholdsAreRedisThresholds(t *testing.T) {
 	}
 }
 
-// TestNumbersTakeTheirWidth puts numbers about every border of a width in, in
-// all orders, and expects them sorted and no wider than need be.
+// TestNumbersTakeTheirWidth adds numbers around every limit of a width, in all orders. They must be
+// sorted and no wider than necessary.
 func TestNumbersTakeTheirWidth(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 1))
 	for _, c := range []struct {
@@ -275,8 +274,8 @@ func TestNumbersTakeTheirWidth(t *testing.T) {
 	}
 }
 
-// TestLargeSetsAreSharedAndCounted expects a copy of a large set to cost
-// nothing, and the accounted memory to return to that of an empty set.
+// TestLargeSetsAreSharedAndCounted: a copy of a large set costs nothing, and the accounted memory
+// returns to that of an empty set.
 func TestLargeSetsAreSharedAndCounted(t *testing.T) {
 	s := Empty(Large)
 	for i := range 100_000 {

@@ -1,7 +1,6 @@
 package stream
 
-// Delete deletes entries and returns how many there were. It calls each for each
-// ID.
+// Delete deletes entries and returns how many of them existed. It calls each for every ID.
 func (s *Stream) Delete(ids []ID, each func()) int {
 	deleted, first := 0, false
 	for _, id := range ids {
@@ -21,8 +20,7 @@ func (s *Stream) Delete(ids []ID, each func()) int {
 	return deleted
 }
 
-// deleteOne marks an entry as deleted, and takes its node out when no other is
-// left in it.
+// deleteOne marks an entry as deleted. It removes the entry's node if no other entry is left in it.
 func (s *Stream) deleteOne(id ID) bool {
 	i, place, ok := s.locate(id)
 	if !ok {
@@ -44,7 +42,7 @@ func (s *Stream) deleteOne(id ID) bool {
 	return true
 }
 
-// locate finds an entry: its node and its place in the record.
+// locate finds an entry: the index of its node and its offset in the record.
 func (s *Stream) locate(id ID) (i, place int, ok bool) {
 	if s.nodes.tail == nil {
 		return 0, 0, false
@@ -65,21 +63,18 @@ func (s *Stream) locate(id ID) (i, place int, ok bool) {
 	return i, place, ok
 }
 
-// Trim says which entries go: those beyond the last MaxLen, or those before
-// MinID.
+// Trim says which entries to delete: all except the last MaxLen, or those before MinID.
 type Trim struct {
-	// ByID chooses MinID, else MaxLen counts.
+	// ByID chooses MinID; otherwise MaxLen counts.
 	ByID   bool
 	MaxLen int64
 	MinID  ID
-	// Approximate takes whole nodes only, and no more than LimitMax entries (0:
-	// any number).
+	// Approximate deletes only whole nodes, and at most LimitMax entries (0 for any number).
 	Approximate bool
 	LimitMax    int64
 }
 
-// Trim deletes entries from the front and returns how many. It calls each for each
-// node.
+// Trim deletes entries from the front and returns how many. It calls each for every node.
 func (s *Stream) Trim(t Trim, each func()) int {
 	deleted := int64(0)
 	for s.nodes.len() > 0 {
@@ -108,7 +103,7 @@ func (s *Stream) Trim(t Trim, each func()) int {
 	return int(deleted)
 }
 
-// takesAll reports whether the first node of so many entries goes as a whole.
+// takesAll reports whether the first node, of a stream with length entries, is deleted as a whole.
 func (t *Trim) takesAll(n *node, length int64) bool {
 	if !t.ByID {
 		return length-n.live >= t.MaxLen
@@ -116,7 +111,7 @@ func (t *Trim) takesAll(n *node, length int64) bool {
 	var e Entry
 	for at := n.entriesAt; n.next(&e, at); at = e.nextAt {
 	}
-	// Whether its last entry was deleted makes no difference to Redis.
+	// For Redis it makes no difference whether the last entry was deleted.
 	return e.ID.Compare(t.MinID) < 0
 }
 

@@ -1,19 +1,17 @@
-// Package stream is the value of a stream key: entries under growing IDs, and
-// consumer groups that remember what was delivered and not acknowledged.
+// Package stream is the value of a stream key: entries with growing IDs, and consumer groups that
+// remember which entries were delivered and not acknowledged.
 //
-// Entries stand in nodes. A node is the listpack that Redis would have, byte
-// for byte: a master record with the field names of its first entry, then
-// entries that are written as differences to it. What Redis does by whole
-// nodes (approximate trimming, XINFO) therefore gives the same answers here,
-// after deletions too, and a snapshot keeps the nodes as they are. The last
-// node, which grows, stands apart; those before it are records of a pack.Tree,
-// each behind the sixteen bytes of its first ID.
+// Entries are stored in nodes. A node is the listpack that Redis would have, byte for byte: a
+// master record with the field names of its first entry, then entries that are encoded as
+// differences to it. So features of Redis that depend on whole nodes (approximate trimming, XINFO)
+// give the same replies here, also after deletions, and a snapshot keeps the nodes as they are. The
+// last node, which grows, is separate. Those before it are records of a pack.Tree, each behind the
+// sixteen bytes of its first ID.
 //
-// A group's pending entries are a pack.Tree too: ID, time, number of
-// deliveries and consumer in one record; each consumer has the IDs of its own.
+// A group's pending entries are a pack.Tree too, with ID, time, number of deliveries and consumer
+// in one record. Each consumer has the IDs of its own pending entries.
 //
-// Nothing here knows a clock: times come in as arguments, in milliseconds since
-// 1970. A stream may be empty. It takes no locks. Clone is cheap: it copies the
-// last node and the list of groups, and shares the rest until either side
-// changes it.
+// The package has no clock: times are arguments, in milliseconds since 1970. A stream may be empty.
+// It takes no locks. Clone is cheap: it copies the last node and the list of groups, and shares the
+// rest until either side changes it.
 package stream

@@ -8,20 +8,19 @@ import (
 	"lockstep/engine/pack"
 )
 
-// EntriesReadUnknown is what Group.EntriesRead is when it cannot be known.
+// EntriesReadUnknown is the value of Group.EntriesRead if the number is not known.
 const EntriesReadUnknown = -1
 
-// Group is a consumer group. It is for looking only; changes go through Stream.
+// Group is a consumer group. Callers may only read it; changes go through Stream.
 type Group struct {
 	owner *owner
 	name  string
-	// last is the last ID delivered, entriesRead how many entries there were up
-	// to it.
+	// last is the last ID delivered, entriesRead the number of entries up to it.
 	last        ID
 	entriesRead int64
 	pending     *pack.Tree
-	// consumers are found by number, which pending entries know them by; nil
-	// where a number is free. order has the numbers by name.
+	// consumers are indexed by the number with which pending entries refer to them. A free number
+	// has nil. order has the numbers by name.
 	consumers []*Consumer
 	order     []int
 }
@@ -29,12 +28,11 @@ type Group struct {
 // NeverActive is Consumer.ActiveMs before the first delivery.
 const NeverActive = -1
 
-// Consumer is a consumer of a group. It is for looking only; changes go through
-// Stream.
+// Consumer is a consumer of a group. Callers may only read it; changes go through Stream.
 type Consumer struct {
 	owner *owner
 	name  string
-	// seenMs is when it last asked, activeMs when it last got something.
+	// seenMs is when it last asked for entries, activeMs when it last got some.
 	seenMs, activeMs int64
 	// pending are the IDs of its pending entries.
 	pending *pack.Tree
@@ -42,7 +40,7 @@ type Consumer struct {
 
 const (
 	groupBytes    = int(unsafe.Sizeof(Group{}) + unsafe.Sizeof(pack.Tree{}))
-	consumerBytes = int(unsafe.Sizeof(Consumer{})+unsafe.Sizeof(pack.Tree{})) + 2*8 // and its places in the group
+	consumerBytes = int(unsafe.Sizeof(Consumer{})+unsafe.Sizeof(pack.Tree{})) + 2*8 // and its place in two lists
 )
 
 // Name is the group's name.
@@ -64,10 +62,10 @@ func (g *Group) EachConsumer(yield func(no int, c *Consumer)) {
 	}
 }
 
-// Consumer is the consumer of a number.
+// Consumer returns the consumer with a number.
 func (g *Group) Consumer(no int) *Consumer { return g.consumers[no] }
 
-// FindConsumer returns the number of a consumer; false if there is none of that
+// FindConsumer returns the number of a consumer. It returns false if there is no consumer of that
 // name.
 func (g *Group) FindConsumer(name []byte) (no int, ok bool) {
 	i, ok := g.place(string(name))
@@ -77,7 +75,7 @@ func (g *Group) FindConsumer(name []byte) (no int, ok bool) {
 	return g.order[i], true
 }
 
-// place is the place of a name in order.
+// place is the index of a name in order.
 func (g *Group) place(name string) (i int, ok bool) {
 	return slices.BinarySearchFunc(g.order, name, func(no int, name string) int {
 		return strings.Compare(g.consumers[no].name, name)
@@ -90,16 +88,16 @@ func (c *Consumer) Name() string { return c.name }
 // SeenMs is when the consumer last asked for entries.
 func (c *Consumer) SeenMs() int64 { return c.seenMs }
 
-// ActiveMs is when it last got some, or NeverActive.
+// ActiveMs is when the consumer last got entries, or NeverActive.
 func (c *Consumer) ActiveMs() int64 { return c.activeMs }
 
-// Pending is the number of its pending entries.
+// Pending is the number of the consumer's pending entries.
 func (c *Consumer) Pending() int { return c.pending.Len() }
 
 // Groups are the groups, by name. The caller must not change the slice.
 func (s *Stream) Groups() []*Group { return s.groups }
 
-// FindGroup returns the group of a name, or nil.
+// FindGroup returns the group with a name, or nil.
 func (s *Stream) FindGroup(name []byte) *Group {
 	if i, ok := s.groupPlace(name); ok {
 		return s.groups[i]
@@ -113,7 +111,7 @@ func (s *Stream) groupPlace(name []byte) (i int, ok bool) {
 	})
 }
 
-// mark is the mark of what this stream alone refers to.
+// mark marks the groups and consumers that only this stream refers to.
 func (s *Stream) mark() *owner {
 	o := s.owner.Load()
 	if o == nil {
@@ -123,8 +121,8 @@ func (s *Stream) mark() *owner {
 	return o
 }
 
-// ChangeGroup returns the group of a name for the methods of Stream that
-// change one. There must be such a group.
+// ChangeGroup returns the group with a name, for the methods of Stream that change a group. The
+// group must exist.
 func (s *Stream) ChangeGroup(name []byte) *Group {
 	i, _ := s.groupPlace(name)
 	g, o := s.groups[i], s.mark()
@@ -150,14 +148,14 @@ func (s *Stream) changeConsumer(g *Group, no int) *Consumer {
 	return &n
 }
 
-// resize takes note of the memory of a tree that change changes.
+// resize accounts for the memory of a tree that change changes.
 func (s *Stream) resize(t *pack.Tree, change func()) {
 	before := t.MemoryBytes()
 	change()
 	s.groupBytes += t.MemoryBytes() - before
 }
 
-// AddGroup makes a group; false if there is one of that name.
+// AddGroup makes a group. It returns false if a group of that name exists.
 func (s *Stream) AddGroup(name []byte, last ID, entriesRead int64) bool {
 	i, exists := s.groupPlace(name)
 	if exists {
@@ -167,13 +165,13 @@ func (s *Stream) AddGroup(name []byte, last ID, entriesRead int64) bool {
 	return true
 }
 
-// newGroup makes a group that is in no place yet.
+// newGroup makes a group that is in no list yet.
 func (s *Stream) newGroup(name []byte, last ID, entriesRead int64) *Group {
 	s.groupBytes += groupBytes + len(name)
 	return &Group{owner: s.mark(), name: string(name), last: last, entriesRead: entriesRead, pending: &pack.Tree{}}
 }
 
-// RemoveGroup deletes a group; false if there is none of that name.
+// RemoveGroup deletes a group. It returns false if there is no group of that name.
 func (s *Stream) RemoveGroup(name []byte) bool {
 	i, ok := s.groupPlace(name)
 	if !ok {
@@ -189,13 +187,13 @@ func (s *Stream) RemoveGroup(name []byte) bool {
 	return true
 }
 
-// SetGroup sets what a group has read.
+// SetGroup sets how far a group has read.
 func (s *Stream) SetGroup(g *Group, last ID, entriesRead int64) {
 	g.last, g.entriesRead = last, entriesRead
 }
 
-// AddConsumer makes a consumer that is seen now and was never active, and
-// returns its number; false, and the number, if there is one of that name.
+// AddConsumer makes a consumer that is seen now and was never active, and returns its number. If
+// there is a consumer of that name it returns that one's number and false.
 func (s *Stream) AddConsumer(g *Group, name []byte, nowMs int64) (no int, added bool) {
 	i, exists := g.place(string(name))
 	if exists {
@@ -219,8 +217,8 @@ func (s *Stream) newConsumer(name []byte, nowMs int64) *Consumer {
 	return &Consumer{owner: s.mark(), name: string(name), seenMs: nowMs, activeMs: NeverActive, pending: &pack.Tree{}}
 }
 
-// RemoveConsumer deletes a consumer and its pending entries, and returns how
-// many these were. It calls each for each of them.
+// RemoveConsumer deletes a consumer and its pending entries, and returns the number of these. It
+// calls each for every one of them.
 func (s *Stream) RemoveConsumer(g *Group, no int, each func()) int {
 	c := g.consumers[no]
 	s.resize(g.pending, func() {
@@ -236,14 +234,14 @@ func (s *Stream) RemoveConsumer(g *Group, no int, each func()) int {
 	return c.pending.Len()
 }
 
-// SeeConsumer notes that a consumer asked for entries.
+// SeeConsumer records that a consumer asked for entries.
 func (s *Stream) SeeConsumer(g *Group, no int, nowMs int64) {
 	if g.consumers[no].seenMs != nowMs {
 		s.changeConsumer(g, no).seenMs = nowMs
 	}
 }
 
-// ActivateConsumer notes that a consumer got entries.
+// ActivateConsumer records that a consumer got entries.
 func (s *Stream) ActivateConsumer(g *Group, no int, nowMs int64) {
 	if g.consumers[no].activeMs != nowMs {
 		s.changeConsumer(g, no).activeMs = nowMs

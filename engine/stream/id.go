@@ -14,7 +14,7 @@ type ID struct{ Ms, Seq uint64 }
 // IDBytes is the length of an ID in a record.
 const IDBytes = 16
 
-// MaxID is the greatest ID there is.
+// MaxID is the greatest ID.
 var MaxID = ID{math.MaxUint64, math.MaxUint64}
 
 // Compare orders IDs.
@@ -25,10 +25,10 @@ func (id ID) Compare(other ID) int {
 	return cmp.Compare(id.Seq, other.Seq)
 }
 
-// IsZero reports whether it is 0-0, which no entry has.
+// IsZero reports whether the ID is 0-0, which no entry has.
 func (id ID) IsZero() bool { return id == ID{} }
 
-// Next is the ID right behind; false, and 0-0, if there is none.
+// Next is the ID right after this one. It returns 0-0 and false if there is none.
 func (id ID) Next() (ID, bool) {
 	switch {
 	case id.Seq < math.MaxUint64:
@@ -39,7 +39,7 @@ func (id ID) Next() (ID, bool) {
 	return ID{}, false
 }
 
-// Previous is the ID right before; false, and the greatest, if there is none.
+// Previous is the ID right before this one. It returns the greatest ID and false if there is none.
 func (id ID) Previous() (ID, bool) {
 	switch {
 	case id.Seq > 0:
@@ -68,7 +68,7 @@ func IDOf(record []byte) ID {
 	return ID{binary.BigEndian.Uint64(record), binary.BigEndian.Uint64(record[8:])}
 }
 
-// sharedBytes is the number of bytes at the front that two keys share.
+// sharedBytes is the length of the longest common prefix of two keys.
 func sharedBytes(a, b []byte) int {
 	if bytes.Equal(a[:IDBytes], b[:IDBytes]) {
 		return IDBytes

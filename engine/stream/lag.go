@@ -1,16 +1,16 @@
 package stream
 
-// How far a group is behind is reckoned by the rules of Redis 7.2.7: those
-// before it took entries for unread, or for read, that had been deleted.
+// The lag of a group follows the rules of Redis 7.2.7. Versions before that counted some deleted
+// entries as unread, or as read.
 
-// hasDeletionsFrom reports whether an entry from an ID on was deleted by its ID,
-// as far as the stream remembers.
+// hasDeletionsFrom reports whether an entry from an ID on was deleted by its ID, as far as the
+// stream remembers.
 func (s *Stream) hasDeletionsFrom(id ID) bool {
 	return s.length > 0 && !s.State.MaxDeleted.IsZero() && id.Compare(s.State.MaxDeleted) <= 0
 }
 
-// EntriesUpTo is the number of entries that were ever added up to an ID, or
-// EntriesReadUnknown where that cannot be told.
+// EntriesUpTo is the number of entries that were ever added up to an ID, or EntriesReadUnknown if
+// that is not known.
 func (s *Stream) EntriesUpTo(id ID) int64 {
 	st := &s.State
 	added := int64(st.Added)
@@ -38,8 +38,8 @@ func (s *Stream) EntriesUpTo(id ID) int64 {
 	return EntriesReadUnknown
 }
 
-// Lag is the number of entries that were not yet delivered to a group; false
-// where that cannot be told.
+// Lag is the number of entries that were not delivered to a group yet. It returns false if that is
+// not known.
 func (s *Stream) Lag(g *Group) (n int64, ok bool) {
 	st := &s.State
 	added := int64(st.Added)
@@ -55,7 +55,7 @@ func (s *Stream) Lag(g *Group) (n int64, ok bool) {
 	return added - read, read != EntriesReadUnknown
 }
 
-// Advance notes that the entry of an ID is delivered to a group.
+// Advance records that the entry with an ID is delivered to a group.
 func (s *Stream) Advance(g *Group, id ID) {
 	if id.Compare(g.last) <= 0 {
 		return

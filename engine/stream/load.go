@@ -9,11 +9,11 @@ import (
 	"lockstep/engine/rdb"
 )
 
-// ErrBad says that what is loaded is no stream.
+// ErrBad says that the loaded data is not a stream.
 var ErrBad = errors.New("stream: bad data")
 
-// AddNode adds a node as it was saved, behind all others. It takes whatever
-// Redis would take as a node that can be walked through.
+// AddNode adds a saved node behind all others. It accepts every node that Redis would accept and
+// that can be walked.
 func (s *Stream) AddNode(id ID, listpack []byte) error {
 	live, ok := checkNode(recordOf(id, listpack))
 	if !ok {
@@ -23,9 +23,9 @@ func (s *Stream) AddNode(id ID, listpack []byte) error {
 	return s.KeepNode(id, listpack)
 }
 
-// KeepNode is AddNode for a node of a stream that was taken in before, and which Keep
-// ends. Commands may have made of a node that came by RESTORE what AddNode refuses; a
-// snapshot with it must be read all the same.
+// KeepNode is AddNode for a node of a stream that was accepted before. The caller must call Keep
+// after the last node. Commands may have changed a node from RESTORE so that AddNode would refuse
+// it, but a snapshot with such a node must still be readable.
 func (s *Stream) KeepNode(id ID, listpack []byte) error {
 	if s.nodes.tail != nil && id.Compare(IDOf(s.nodes.tail)) <= 0 {
 		return ErrBad
@@ -38,10 +38,10 @@ func recordOf(id ID, listpack []byte) []byte {
 	return append(id.AppendKey(make([]byte, 0, IDBytes+len(listpack))), listpack...)
 }
 
-// Keep says how many entries the nodes hold that KeepNode has added.
+// Keep sets the number of entries in the nodes that KeepNode has added.
 func (s *Stream) Keep(length uint64) { s.length = int(length) }
 
-// checker reads the items of a listpack that may hold anything.
+// checker reads the items of a listpack that may contain anything.
 type checker struct {
 	record []byte
 	at     int
@@ -49,9 +49,9 @@ type checker struct {
 	items  int
 }
 
-// item reads an item; none is left: bad.
+// item reads an item. If none is left it sets bad.
 func (c *checker) item() rdb.PackItem {
-	// The end mark stays.
+	// The end mark is not an item.
 	item, width, ok := rdb.ReadPackItem(c.record[c.at : len(c.record)-1])
 	if !ok || c.bad {
 		c.bad = true
@@ -76,7 +76,7 @@ func (c *checker) skip(n int64) {
 	}
 }
 
-// checkNode reports whether a record is a node, and how many entries live in it.
+// checkNode reports whether a record is a node, and how many entries in it are not deleted.
 func checkNode(record []byte) (live int, ok bool) {
 	if !rdb.CheckListpack(record[IDBytes:]) {
 		return 0, false
@@ -113,27 +113,27 @@ func (c *checker) entry(names int64) (flags int64) {
 	return flags
 }
 
-// GroupImage is a group as it is saved.
+// GroupImage is a group in its saved form.
 type GroupImage struct {
 	Name        []byte
 	Last        ID
 	EntriesRead int64
-	// Pending are in the order of their IDs; their consumers are those that name
-	// them.
+	// Pending are in the order of their IDs. They belong to the consumers whose Pending has their
+	// ID.
 	Pending   []Pending
 	Consumers []ConsumerImage
 }
 
-// ConsumerImage is a consumer as it is saved.
+// ConsumerImage is a consumer in its saved form.
 type ConsumerImage struct {
 	Name             []byte
 	SeenMs, ActiveMs int64
-	// Pending are the IDs of its pending entries, in order.
+	// Pending are the IDs of the consumer's pending entries, in order.
 	Pending []ID
 }
 
-// LoadGroup adds a group, in no order: LoadedGroups brings them into theirs. Every
-// pending entry must be that of one consumer.
+// LoadGroup adds a group. The groups may come in any order: LoadedGroups sorts them. Every pending
+// entry must belong to one consumer.
 func (s *Stream) LoadGroup(image *GroupImage) error {
 	const nobody = -1
 	for i := range image.Pending {
@@ -171,13 +171,13 @@ func (s *Stream) LoadGroup(image *GroupImage) error {
 	return sortNames(g.order, func(no int) string { return g.consumers[no].name })
 }
 
-// LoadedGroups ends loading groups.
+// LoadedGroups must be called after the last group.
 func (s *Stream) LoadedGroups() error {
 	return sortNames(s.groups, func(g *Group) string { return g.name })
 }
 
-// sortNames sorts all at once what may have come in any order; each in its place as it
-// comes would take for ever where there are millions.
+// sortNames sorts a list at once. Inserting each element in its place as it comes would take far
+// too long for millions.
 func sortNames[T any](all []T, name func(T) string) error {
 	slices.SortFunc(all, func(a, b T) int { return strings.Compare(name(a), name(b)) })
 	for i := range all[min(1, len(all)):] {
@@ -188,8 +188,8 @@ func sortNames[T any](all []T, name func(T) string) error {
 	return nil
 }
 
-// Loaded ends loading: it tells whether so many entries are there, and whether
-// the state fits them.
+// Loaded must be called at the end of loading. It returns an error if the number of entries is not
+// length, or if the state does not fit the entries.
 func (s *Stream) Loaded(length uint64) error {
 	last, some := s.LastEntryID()
 	if uint64(s.length) != length || some && last.Compare(s.State.Last) > 0 {
@@ -198,7 +198,7 @@ func (s *Stream) Loaded(length uint64) error {
 	return nil
 }
 
-// GuessState sets what streams of Redis before version 7 do not remember.
+// GuessState sets the state that streams of Redis before version 7 do not contain.
 func (s *Stream) GuessState() {
 	s.State.First, s.State.MaxDeleted = s.firstEntryID(), ID{}
 	s.State.Added = uint64(s.length)

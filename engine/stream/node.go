@@ -17,17 +17,17 @@ import (
 //
 //	flags  ms  seq  [names]  ([name] value)...  items
 //
-// where ms and seq are differences to the node's ID, an entry with the same
-// names as the node has none of its own, and items counts what is before it.
+// where ms and seq are differences to the node's ID, an entry with the same names as the node has
+// no names of its own, and items counts the items before it.
 const (
-	headBytes = IDBytes + 6 // the ID and the listpack's head
+	headBytes = IDBytes + 6 // the ID and the head of the listpack
 	packEnd   = 0xff
 
 	flagDeleted   = 1
 	flagSameNames = 2
 )
 
-// node is a record, opened. The places are offsets into the record.
+// node is a parsed record. Its positions are offsets into the record.
 type node struct {
 	record        []byte
 	id            ID
@@ -38,7 +38,7 @@ type node struct {
 	entriesAt     int
 }
 
-// number reads the number at a place and returns the place behind it.
+// number reads the number at an offset and returns the offset behind it.
 func number(record []byte, at int) (int64, int) {
 	if head := record[at]; head < 0x80 {
 		return int64(head), at + 2
@@ -47,8 +47,8 @@ func number(record []byte, at int) (int64, int) {
 	return item.Number, at + width
 }
 
-// skip is the place behind n items. Nearly all are small numbers or short
-// texts, whose width the first byte says.
+// skip is the offset behind n items. Nearly all items are small numbers or short texts, whose width
+// is in their first byte.
 func skip(record []byte, at int, n int64) int {
 	const smallNumbers, shortTexts = 0x80, 0xc0
 	for ; n > 0; n-- {
@@ -75,23 +75,23 @@ func openNode(record []byte) node {
 	return n
 }
 
-// Entry is an entry of a stream. It points into the stream and is valid until
-// the stream changes, or the walk goes on.
+// Entry is an entry of a stream. It points into the stream and is valid until the stream changes,
+// or the walk continues.
 type Entry struct {
 	ID ID
 	// N is the number of fields.
 	N         int64
 	record    []byte
 	flags     int64
-	at        int // of the flags
-	namesAt   int // of the node's names
+	at        int // offset of the flags
+	namesAt   int // offset of the node's names
 	valuesAt  int
 	nextAt    int
 	nameText  [20]byte
 	valueText [20]byte
 }
 
-// next reads the entry at a place; false at the node's end.
+// next reads the entry at an offset. It returns false at the node's end.
 func (n *node) next(e *Entry, at int) bool {
 	if n.record[at] == packEnd {
 		return false
@@ -115,7 +115,7 @@ func (n *node) next(e *Entry, at int) bool {
 
 func (e *Entry) deleted() bool { return e.flags&flagDeleted != 0 }
 
-// Fields calls yield for each field. What it is given is valid until it returns.
+// Fields calls yield for each field. The arguments of yield are valid until it returns.
 func (e *Entry) Fields(yield func(name, value []byte)) {
 	names, at := e.namesAt, e.valuesAt
 	for range e.N {
@@ -130,11 +130,10 @@ func (e *Entry) Fields(yield func(name, value []byte)) {
 	}
 }
 
-// edited is a record under change.
+// edited is a record that is being changed.
 type edited struct{ record []byte }
 
-// put writes a number in the place of the one at an offset, and returns the
-// offset behind it.
+// put replaces the number at an offset by another one, and returns the offset behind it.
 func (d *edited) put(at int, n int64) int {
 	_, end := number(d.record, at)
 	var buf [16]byte
@@ -148,16 +147,16 @@ func (d *edited) put(at int, n int64) int {
 	return at + len(item)
 }
 
-// seal brings the listpack's head in order after a change that added items.
+// seal updates the listpack's head after a change that added items.
 func (d *edited) seal(items int) {
 	head := d.record[IDBytes:]
 	binary.LittleEndian.PutUint32(head, uint32(len(head)))
-	// Once there are too many to count, the head says so for ever.
+	// If there once were too many items to count, the head says so for ever.
 	count := int(binary.LittleEndian.Uint16(head[4:]))
 	binary.LittleEndian.PutUint16(head[4:], uint16(min(count+items, math.MaxUint16)))
 }
 
-// setCounts writes how many entries of the node live and are deleted.
+// setCounts writes how many entries of the node are live and how many are deleted.
 func (d *edited) setCounts(live, deleted int64) {
 	d.put(d.put(headBytes, live), deleted)
 }
@@ -175,7 +174,7 @@ func appendEntry(record []byte, id ID, pairs [][]byte) []byte {
 	return d.addEntry(n.id, id, flags, pairs)
 }
 
-// sameNames reports whether the names of the pairs are the node's.
+// sameNames reports whether the pairs have the names of the node.
 func (n *node) sameNames(pairs [][]byte) bool {
 	if int64(len(pairs)/2) != n.names {
 		return false
@@ -227,7 +226,7 @@ func (d *edited) addEntry(nodeID, id ID, flags int64, pairs [][]byte) []byte {
 	return d.record
 }
 
-// reserve makes room for an entry at the end of a record, and a little more.
+// reserve makes room for an entry at the end of a record, and slightly more.
 func reserve(record []byte, pairs [][]byte) []byte {
 	need := len(record) + 4*16
 	for _, p := range pairs {
@@ -239,7 +238,7 @@ func reserve(record []byte, pairs [][]byte) []byte {
 	return append(make([]byte, 0, need+need/8), record...)
 }
 
-// text reads the item at a place as text; a number is written into buf.
+// text reads the item at an offset as text. It writes a number into buf.
 func text(record []byte, at int, buf *[20]byte) ([]byte, int) {
 	item, width, _ := rdb.ReadPackItem(record[at:])
 	if item.IsNumber {

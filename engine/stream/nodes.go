@@ -6,17 +6,17 @@ import (
 	"lockstep/engine/pack"
 )
 
-// nodes are a stream's nodes in the order of their IDs. A record is the first
-// ID that its node ever had, and the node's listpack.
+// nodes are a stream's nodes in the order of their IDs. A record is the first ID that its node ever
+// had, followed by the node's listpack.
 type nodes struct {
 	sealed *pack.Tree
-	// tail is the last record, nil if there is none.
+	// tail is the last record, or nil if there is none.
 	tail []byte
-	// radix is the number of nodes that Redis's radix tree of these IDs has.
+	// radix is the number of nodes in Redis's radix tree of these IDs.
 	radix int
 }
 
-// tailKept is the size of a buffer worth keeping for the next tail.
+// tailKept is the greatest size of a buffer that is kept for the next tail.
 const tailKept = 16 << 10
 
 func newNodes() nodes { return nodes{sealed: &pack.Tree{}, radix: 1} }
@@ -51,8 +51,8 @@ func (n *nodes) rank(probe []byte) int {
 	return rank
 }
 
-// seek is the place of the node where an ID would stand: the last one that does
-// not begin behind it, or the first.
+// seek is the index of the node in which an ID would be: the last one that does not begin behind
+// the ID, or the first.
 func (n *nodes) seek(id ID) int {
 	var buf [IDBytes]byte
 	rank := n.rank(id.AppendKey(buf[:0]))
@@ -62,7 +62,7 @@ func (n *nodes) seek(id ID) int {
 	return max(rank-1, 0)
 }
 
-// from walks over records from place i on.
+// from walks over records from index i on.
 func (n *nodes) from(i int, yield func(record []byte) bool) {
 	for _, record := range n.sealed.From(i) {
 		if !yield(record) {
@@ -74,7 +74,7 @@ func (n *nodes) from(i int, yield func(record []byte) bool) {
 	}
 }
 
-// back walks over records from place i down.
+// back walks over records from index i down.
 func (n *nodes) back(i int, yield func(record []byte) bool) {
 	if i == n.sealed.Len() && n.tail != nil {
 		if !yield(n.tail) {
@@ -89,7 +89,7 @@ func (n *nodes) back(i int, yield func(record []byte) bool) {
 	}
 }
 
-// add puts a record behind all others and takes it over.
+// add adds a record behind all others and takes ownership of it.
 func (n *nodes) add(record []byte) {
 	n.radix += n.radixAdds(record, n.len())
 	if n.tail != nil {
@@ -98,8 +98,7 @@ func (n *nodes) add(record []byte) {
 	n.tail = record
 }
 
-// begin makes the record of a new node, which build appends to a buffer, the
-// last one.
+// begin makes the record of a new node, the last one. build appends the record to a buffer.
 func (n *nodes) begin(id ID, build func(dst []byte) []byte) {
 	if n.tail != nil && id.Compare(IDOf(n.tail)) <= 0 {
 		n.insert(build(nil))
@@ -118,8 +117,8 @@ func (n *nodes) begin(id ID, build func(dst []byte) []byte) {
 	n.tail = record
 }
 
-// insert puts a record before the tail, in place of one with the same ID. That
-// comes about when the tail's entries are deleted and XSETID has gone back.
+// insert adds a record before the tail, in place of one with the same ID. That happens if the
+// tail's entries were deleted and XSETID has gone back.
 func (n *nodes) insert(record []byte) {
 	i := n.rank(record[:IDBytes])
 	if IDOf(n.at(i)) == IDOf(record) {
@@ -130,7 +129,7 @@ func (n *nodes) insert(record []byte) {
 	n.sealed.Insert(i, record)
 }
 
-// change gives record i other bytes; its ID stays.
+// change gives record i other bytes. Its ID stays the same.
 func (n *nodes) change(i int, change func(record []byte) []byte) {
 	if i == n.sealed.Len() {
 		n.tail = change(n.tail)
@@ -139,7 +138,7 @@ func (n *nodes) change(i int, change func(record []byte) []byte) {
 	n.sealed.Replace(i, change(bytes.Clone(n.sealed.At(i))))
 }
 
-// remove takes record i out.
+// remove removes record i.
 func (n *nodes) remove(i int) {
 	key := bytes.Clone(n.at(i)[:IDBytes])
 	switch sealed := n.sealed.Len(); {
@@ -154,10 +153,9 @@ func (n *nodes) remove(i int) {
 	n.radix -= n.radixAdds(key, i)
 }
 
-// radixAdds is the number of nodes that a radix tree of the records' IDs has
-// more with one more ID, which stands before record i. The tree is one as
-// Redis builds it: a node for each ID's end, one for each place where IDs part,
-// and one for each run of bytes that leads to either without parting.
+// radixAdds is the number of nodes that one more ID, before record i, adds to a radix tree of the
+// records' IDs. The tree is the one that Redis builds: a node for the end of each ID, one for each
+// place where IDs differ, and one for each run of bytes that leads to either without a branch.
 func (n *nodes) radixAdds(key []byte, i int) int {
 	count := n.len()
 	if n.tail == nil {
@@ -173,17 +171,17 @@ func (n *nodes) radixAdds(key []byte, i int) int {
 	if i < count {
 		shared = max(shared, sharedBytes(n.at(i), key))
 	}
-	// Those that share the most bytes with the new ID.
+	// These records share the most bytes with the new ID.
 	low, high := n.rank(key[:shared]), n.rankBehind(key[:shared], count)
 	first, last := n.at(low), n.at(high-1)
-	adds := 1 // the ID's end
+	adds := 1 // the end of the ID
 	if shared < IDBytes-1 {
-		adds++ // the run that leads there
+		adds++ // the run that leads to the end
 	}
 	if first[shared] != last[shared] {
-		return adds // they part here already
+		return adds // there is a branch here already
 	}
-	// A run is cut in two: what is left of it before and behind.
+	// A run is split in two: a part before and a part behind.
 	begin, end := 0, IDBytes
 	if low > 0 {
 		begin = sharedBytes(n.at(low-1), first) + 1
@@ -203,8 +201,7 @@ func (n *nodes) radixAdds(key []byte, i int) int {
 	return adds
 }
 
-// rankBehind is the number of records before the first behind all that begin
-// with the prefix.
+// rankBehind is the number of records up to the last one that begins with the prefix.
 func (n *nodes) rankBehind(prefix []byte, count int) int {
 	behind := bytes.Clone(prefix)
 	for at := len(behind) - 1; at >= 0; at-- {

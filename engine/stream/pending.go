@@ -5,10 +5,10 @@ import "encoding/binary"
 // Pending is an entry that was delivered and not acknowledged.
 type Pending struct {
 	ID ID
-	// DeliveredMs is when it was last delivered, Deliveries how often.
+	// DeliveredMs is when it was last delivered, Deliveries the number of deliveries.
 	DeliveredMs int64
 	Deliveries  uint64
-	// Consumer is the number of the consumer that has it.
+	// Consumer is the number of the consumer to which it was delivered.
 	Consumer int
 }
 
@@ -33,7 +33,7 @@ func pendingOf(record []byte) (p Pending) {
 // Pending is the number of the group's pending entries.
 func (g *Group) Pending() int { return g.pending.Len() }
 
-// FindPending returns the pending entry of an ID; false if there is none.
+// FindPending returns the pending entry of an ID. It returns false if there is none.
 func (g *Group) FindPending(id ID) (Pending, bool) {
 	var buf [IDBytes]byte
 	record := g.pending.Get(id.AppendKey(buf[:0]))
@@ -43,8 +43,7 @@ func (g *Group) FindPending(id ID) (Pending, bool) {
 	return pendingOf(record), true
 }
 
-// PendingFrom walks over pending entries from an ID on. The stream must not
-// change meanwhile.
+// PendingFrom walks over pending entries from an ID on. The stream must not change during the walk.
 func (g *Group) PendingFrom(from ID, yield func(p Pending) bool) {
 	var buf [IDBytes]byte
 	for _, record := range g.pending.From(g.pending.Rank(from.AppendKey(buf[:0]))) {
@@ -66,13 +65,13 @@ func (g *Group) PendingOf(no int, from ID, yield func(p Pending) bool) {
 	}
 }
 
-// NextPending is the first pending entry from an ID on; false if there is none.
+// NextPending is the first pending entry from an ID on. It returns false if there is none.
 func (g *Group) NextPending(from ID) (next Pending, ok bool) {
 	g.PendingFrom(from, func(p Pending) bool { next, ok = p, true; return false })
 	return next, ok
 }
 
-// LastPending is the last pending entry; false if there is none.
+// LastPending is the last pending entry. It returns false if there is none.
 func (g *Group) LastPending() (Pending, bool) {
 	if n := g.pending.Len(); n > 0 {
 		return pendingOf(g.pending.At(n - 1)), true
@@ -80,8 +79,7 @@ func (g *Group) LastPending() (Pending, bool) {
 	return Pending{}, false
 }
 
-// SetPending makes a pending entry or changes it; it may be another consumer's
-// up to now.
+// SetPending makes or changes a pending entry. The entry may have belonged to another consumer.
 func (s *Stream) SetPending(g *Group, p Pending) {
 	old, exists := g.FindPending(p.ID)
 	var buf [IDBytes + 8 + 2*binary.MaxVarintLen64]byte
@@ -96,14 +94,14 @@ func (s *Stream) SetPending(g *Group, p Pending) {
 	s.resize(g.pending, func() { g.pending.Put(record, IDBytes) })
 }
 
-// forget takes a pending entry from its consumer.
+// forget removes a pending entry from its consumer.
 func (s *Stream) forget(g *Group, p Pending) {
 	var buf [IDBytes]byte
 	c := s.changeConsumer(g, p.Consumer)
 	s.resize(c.pending, func() { c.pending.Remove(p.ID.AppendKey(buf[:0])) })
 }
 
-// RemovePending takes a pending entry out; false if there is none of that ID.
+// RemovePending removes a pending entry. It returns false if there is none with that ID.
 func (s *Stream) RemovePending(g *Group, id ID) bool {
 	p, ok := g.FindPending(id)
 	if !ok {

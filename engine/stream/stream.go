@@ -9,40 +9,38 @@ import (
 
 // Limits say when a node is full.
 type Limits struct {
-	// BytesMax and EntriesMax are the most a node holds, 0: no limit but
-	// NodeBytesMax.
+	// BytesMax and EntriesMax are the most that a node holds. 0 means no limit except NodeBytesMax.
 	BytesMax, EntriesMax int64
 }
 
-// NodeBytesMax is the most that a node holds, and the most that the names and
-// values of one entry may have together.
+// NodeBytesMax is the most bytes in a node, and the most bytes in the names and values of one entry
+// together.
 const NodeBytesMax = 1 << 30
 
-// Stream is a stream. Its zero value is none: use New.
+// Stream is a stream. Its zero value is not usable: use New.
 type Stream struct {
 	nodes  nodes
 	length int
-	// State is what commands may look at and set.
+	// State may be read and set by commands.
 	State  State
 	groups []*Group
-	// owner marks the groups and consumers that this stream alone refers to. It
-	// is nil after Clone, which may be called by several readers at once.
+	// owner marks the groups and consumers that only this stream refers to. It is nil after Clone,
+	// which several readers may call at once.
 	owner atomic.Pointer[owner]
 	// groupBytes is the memory of groups and consumers.
 	groupBytes int
 }
 
-// State is what a stream remembers beside its entries.
+// State is the part of a stream that is stored beside its entries.
 type State struct {
-	// Last is the greatest ID that was ever given, First that of the first
-	// entry as it was last looked up, MaxDeleted the greatest that was deleted
-	// by its ID.
+	// Last is the greatest ID that was ever given. First is the ID of the first entry when it was
+	// last looked up. MaxDeleted is the greatest ID that was deleted by its ID.
 	Last, First, MaxDeleted ID
 	// Added is the number of entries that were ever added.
 	Added uint64
 }
 
-// owner is compared by address; it has a size, so that addresses differ.
+// owner is compared by address. It has a size, so that addresses differ.
 type owner struct{ _ byte }
 
 // New returns an empty stream.
@@ -62,7 +60,7 @@ func (s *Stream) Clone() engine.Object {
 	}
 }
 
-// WithoutEntries is a stream of the groups alone, for looking only.
+// WithoutEntries returns a stream with only the groups, for reading.
 func (s *Stream) WithoutEntries() *Stream {
 	return &Stream{nodes: newNodes(), groups: s.groups, groupBytes: s.groupBytes}
 }
@@ -73,11 +71,11 @@ func (s *Stream) MemoryBytes() int {
 	return streamBytes + s.nodes.memoryBytes() + pointerBytes*cap(s.groups) + s.groupBytes
 }
 
-// Encoding is Redis's name of the way a stream is kept.
+// Encoding is Redis's name for the encoding of a stream.
 func (s *Stream) Encoding() string { return "stream" }
 
-// Nodes is the number of nodes, and RadixNodes that of the radix tree Redis
-// would keep them in.
+// Nodes is the number of nodes, and RadixNodes is the number of nodes in the radix tree in which
+// Redis would keep them.
 func (s *Stream) Nodes() int { return s.nodes.len() }
 
 // RadixNodes is explained at Nodes.
@@ -88,8 +86,8 @@ func (s *Stream) EachNode(yield func(id ID, listpack []byte) bool) {
 	s.nodes.from(0, func(record []byte) bool { return yield(IDOf(record), record[IDBytes:]) })
 }
 
-// Append adds an entry under an ID that is greater than State.Last. The pairs
-// are names and values; they are copied.
+// Append adds an entry under an ID that is greater than State.Last. The pairs are names and values,
+// which are copied.
 func (s *Stream) Append(id ID, pairs [][]byte, limits Limits) {
 	total := 0
 	for _, p := range pairs {
@@ -108,7 +106,7 @@ func (s *Stream) Append(id ID, pairs [][]byte, limits Limits) {
 	}
 }
 
-// full reports whether so many bytes more are too much for a node.
+// full reports whether a node has no room for so many more bytes.
 func full(record []byte, more int, limits Limits) bool {
 	bytesMax := limits.BytesMax
 	if bytesMax == 0 || bytesMax > NodeBytesMax {
@@ -125,8 +123,7 @@ func full(record []byte, more int, limits Limits) bool {
 	return live+deleted >= limits.EntriesMax
 }
 
-// NextID is the ID that an entry of this moment gets; false if there is none
-// left.
+// NextID is the ID for an entry that is added now. It returns false if no ID is left.
 func (s *Stream) NextID(nowMs int64) (ID, bool) {
 	if nowMs > 0 && uint64(nowMs) > s.State.Last.Ms {
 		return ID{uint64(nowMs), 0}, true
@@ -134,7 +131,7 @@ func (s *Stream) NextID(nowMs int64) (ID, bool) {
 	return s.State.Last.Next()
 }
 
-// Range walks over the entries from an ID to another, both included.
+// Range walks over the entries from one ID to another, both included.
 func (s *Stream) Range(from, to ID, yield func(e *Entry) bool) {
 	if s.nodes.tail == nil {
 		return
@@ -180,20 +177,20 @@ func (s *Stream) RangeBack(from, to ID, yield func(e *Entry) bool) {
 	})
 }
 
-// Find returns the entry of an ID, nil if there is none.
+// Find returns the entry with an ID, or nil.
 func (s *Stream) Find(id ID) *Entry {
 	var found *Entry
 	s.Range(id, id, func(e *Entry) bool { found = e; return false })
 	return found
 }
 
-// LastEntryID is the ID of the last entry; false if there is none.
+// LastEntryID is the ID of the last entry. It returns false if there is none.
 func (s *Stream) LastEntryID() (id ID, ok bool) {
 	s.RangeBack(ID{}, MaxID, func(e *Entry) bool { id, ok = e.ID, true; return false })
 	return id, ok
 }
 
-// firstEntryID is the ID of the first entry, 0-0 if there is none.
+// firstEntryID is the ID of the first entry, or 0-0 if there is none.
 func (s *Stream) firstEntryID() (id ID) {
 	s.Range(ID{}, MaxID, func(e *Entry) bool { id = e.ID; return false })
 	return id

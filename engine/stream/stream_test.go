@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// nobody wants to know of each.
+// nobody is an each that does nothing.
 func nobody() {}
 
 // item is an entry of the model.
@@ -18,7 +18,7 @@ type item struct {
 	pairs []string
 }
 
-// model is a stream as a sorted slice, and what a walk yields.
+// model is a stream as a sorted slice of the items that a walk yields.
 type model struct{ items []item }
 
 func (m *model) place(id ID) (int, bool) {
@@ -52,8 +52,8 @@ func (m *model) compare(t *testing.T, s *Stream, from, to ID) {
 	}
 }
 
-// radixNodes counts the nodes of a radix tree of keys that all begin with the
-// same depth bytes: the plain way.
+// radixNodes counts the nodes of a radix tree of keys that all begin with the same depth bytes, in
+// the simplest way.
 func radixNodes(keys [][]byte, depth int) int {
 	if len(keys) == 0 {
 		return 1
@@ -67,7 +67,7 @@ func radixNodes(keys [][]byte, depth int) int {
 	if at > depth {
 		n++ // a run
 	}
-	n++ // an end, or a parting
+	n++ // an end, or a branch
 	if at == IDBytes {
 		return n
 	}
@@ -82,7 +82,7 @@ func radixNodes(keys [][]byte, depth int) int {
 	return n
 }
 
-// check says whether what the stream accounts for is right.
+// check checks what the stream accounts for.
 func (s *Stream) check(t *testing.T) {
 	t.Helper()
 	var keys [][]byte
@@ -146,8 +146,8 @@ func texts(pairs [][]byte) (all []string) {
 	return all
 }
 
-// nextID grows in steps of all sizes, so that differences need all widths and
-// IDs part at all bytes.
+// nextID grows in steps of all sizes, so that differences need all widths, and IDs differ at all
+// bytes.
 func nextID(r *rand.Rand, last ID) ID {
 	switch id := last; r.IntN(6) {
 	case 0:
@@ -166,8 +166,8 @@ func nextID(r *rand.Rand, last ID) ID {
 	}
 }
 
-// Random changes do to a stream what they do to a sorted slice, and clones keep
-// what they had.
+// Random changes have the same effect on a stream as on a sorted slice, and clones keep their
+// content.
 func TestAStreamIsASortedSlice(t *testing.T) {
 	for seed := range uint64(30) {
 		r := rand.New(rand.NewPCG(seed, 1))
@@ -240,14 +240,14 @@ func TestAStreamIsASortedSlice(t *testing.T) {
 	}
 }
 
-// owned is a pending entry of the model.
+// owned is a pending entry in the model.
 type owned struct {
 	consumer string
 	at       int64
 	n        uint64
 }
 
-// groups are the groups of the model.
+// groups are the groups in the model.
 type groups map[string]map[ID]owned
 
 func (m groups) clone() groups {
@@ -297,7 +297,7 @@ func (m groups) compare(t *testing.T, s *Stream) {
 	}
 }
 
-// step changes a stream and the model by chance.
+// step makes a random change to a stream and to the model.
 func (m groups) step(t *testing.T, r *rand.Rand, s *Stream, now int64) {
 	name := []byte(fmt.Sprint("g", r.IntN(4)))
 	want, exists := m[string(name)]
@@ -347,8 +347,7 @@ func (m groups) step(t *testing.T, r *rand.Rand, s *Stream, now int64) {
 	}
 }
 
-// Random changes of groups do what they do to maps, and clones keep what they
-// had.
+// Random changes of groups have the same effect as on maps, and clones keep their content.
 func TestGroupsAreMaps(t *testing.T) {
 	for seed := range uint64(20) {
 		r := rand.New(rand.NewPCG(seed, 2))
@@ -389,7 +388,7 @@ func TestIDsHaveNeighbours(t *testing.T) {
 	}
 }
 
-// Nodes that come from outside are walked without harm, or refused.
+// Nodes from outside are refused or can be walked without harm.
 func FuzzNode(f *testing.F) {
 	s := New()
 	r := rand.New(rand.NewPCG(1, 1))
@@ -415,7 +414,7 @@ func FuzzNode(f *testing.F) {
 	})
 }
 
-// TestMemory prints what an entry costs; redis-server 7.0 takes about as much.
+// TestMemory prints the cost of an entry. redis-server 7.0 takes about as much.
 func TestMemory(t *testing.T) {
 	for _, n := range []int{10, 100, 100_000} {
 		s := New()

@@ -1,23 +1,21 @@
 // Package version says which cluster versions this program knows.
 //
-// The cluster version says what nodes may write. A format, an entry, a command or a
-// meaning that came with a version is used only when the cluster has that version,
-// which is when every node knows how to read it. So nodes of two programs work
-// together while nodes are upgraded one by one, and until the version is raised you
-// can go back to the older program. The version stands in the meta group's state and only
-// grows (package cluster/meta). A program that does not know it does not run.
+// The cluster version says what nodes may write. A format, an entry, a command or a meaning that a
+// version introduces is used only when the cluster has that version. By then every node can read
+// it. So nodes of two programs work together while nodes are upgraded one by one, and until the
+// version is raised you can go back to the older program. The version is part of the meta group's
+// state and only grows (package cluster/meta). A program that does not know the version does not
+// run.
 //
-// Version 1 is what the first release does. docs/decisions/0010-one-version.md says
-// what is a reason for the next one. There are three places where a feature waits for
-// its version:
+// Version 1 is the first release. docs/decisions/0010-one-version.md says what is a reason for the
+// next version. A feature waits for its version in one of three places:
 //
-//   - The meta group's leader refuses commands and settings that the cluster's version
-//     does not have (Since).
-//   - What a shard's replicas do with an entry, or write into a snapshot, depends on the
-//     version that its log says (command.Settings.Version): the leader brings the
-//     cluster's into the log, so all replicas change at one place.
-//   - What a node does by itself, to its folder or towards other nodes, depends on what
-//     it knows of the cluster (Node.clusterVersion).
+//   - The meta group's leader refuses commands and settings that the cluster's version does not have (Since).
+//   - The effects of an entry on a shard's replicas, and the content of a snapshot, depend on the version in the
+//     shard's log (command.Settings.Version). The leader puts the cluster's version into the log, so all replicas
+//     change at one place.
+//   - What a node does by itself, in its folder or towards other nodes, depends on the cluster version that the
+//     node knows (Node.clusterVersion).
 package version
 
 import (
@@ -29,13 +27,13 @@ import (
 // First is the version of the first release.
 const First = 1
 
-// Both are texts for the linker, too: with -X tests make programs of the past and of
-// the future.
+// Both variables are strings so that the linker can set them, too: with -X, tests make programs of
+// the past and of the future.
 var (
 	// newest is the newest version that this program knows.
 	newest = "1"
-	// brought lists what came with later versions than the first: settings, and commands
-	// of the meta group, as name=version,name=version.
+	// brought lists the settings, and the commands of the meta group, that later versions than the
+	// first introduced, as name=version,name=version.
 	brought = ""
 )
 
@@ -47,8 +45,8 @@ var (
 // Known is the newest cluster version that this program knows.
 func Known() int { return known }
 
-// Since is the version that a setting, or a command of the meta group, came with; 0:
-// it has always been there.
+// Since is the version that introduced a setting or a command of the meta group. 0 means that it
+// has always existed.
 func Since(name string) int { return since[name] }
 
 func parse(list string) map[string]int {

@@ -2,8 +2,8 @@ package version
 
 import "testing"
 
-// The program of this source is what the next release is: no more is known, and nothing
-// came later than the first version.
+// This program is the next release: it knows no later version, and no version after the first
+// introduced anything.
 func TestThisProgramKnowsTheFirstVersion(t *testing.T) {
 	if Known() != First || len(since) != 0 {
 		t.Errorf("it knows version %d, and %v came later", Known(), since)

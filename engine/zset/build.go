@@ -9,40 +9,41 @@ import (
 	"lockstep/engine/pack"
 )
 
-// Builder makes a large set of members that come in any order. It takes a small part of the time
-// that Put takes for each: both trees are written from their beginning to their end.
+// Builder makes a large set of members that come in any order. It takes a small part of the time of
+// a Put for each member: both trees are written from beginning to end.
 type Builder struct {
-	// pieces hold the members with their scores one behind the other, as 8 bytes and the member.
+	// pieces hold the members with their scores, each as 8 bytes and the member.
 	pieces [][]byte
 	at     []span
-	// last came last. rising and falling tell that each came behind the one before it in the set's order,
-	// or before it.
+	// last is the newest entry. rising and falling are set if each entry came behind the one before
+	// it in the set's order, or before it.
 	last            Entry
 	rising, falling bool
-	// set has all members once there were builderBytesMax of them; twice says that one of them came twice.
+	// set is used after builderBytesMax bytes have come: it then has all members. twice is set if a
+	// member came twice.
 	set   *Set
 	twice bool
-	// bytes is how much has come, bytesMax is builderBytesMax.
+	// bytes is how many bytes have come. bytesMax is builderBytesMax.
 	bytes, bytesMax int
 }
 
-// builderBytesMax bounds what waits for Build, which takes as much again: what comes behind it is put into
-// the set one by one. A shard whose memory is full must be loaded, too.
+// builderBytesMax bounds the data that waits for Build, which takes as much memory again. Later
+// members are put into the set one by one. A shard whose memory is full must be loadable, too.
 const builderBytesMax = 512 << 20
 
-// span says where a member is: its piece, and the bytes there.
+// span is the place of a member: its piece, and its bytes in the piece.
 type span struct{ piece, begin, end uint32 }
 
-// pieceBytesMin is the length of the first piece, pieceBytes that of those of many members; a longer member
-// has a piece of its own.
+// pieceBytesMin is the length of the first piece, pieceBytes that of later pieces, for many members
+// each. A longer member has a piece of its own.
 const pieceBytesMin, pieceBytes = 4 << 10, 1 << 20
 
 // NewBuilder returns a builder of a set without members.
 func NewBuilder() *Builder { return &Builder{rising: true, falling: true, bytesMax: builderBytesMax} }
 
-// Add takes a member, which is copied, and its score, which must not be NaN. It returns false once it
-// knows that a member came twice, and then takes no more: a payload could repeat a long one for ever.
-// Members that came twice and were not noticed here are noticed by Build.
+// Add adds a member, which is copied, and its score, which must not be NaN. It returns false if it
+// knows that a member came twice, and then accepts no more: a payload could repeat a long one for
+// ever. Build detects repetitions that Add does not.
 func (b *Builder) Add(member []byte, score float64) bool {
 	if b.twice {
 		return false
@@ -74,13 +75,14 @@ func (b *Builder) Add(member []byte, score float64) bool {
 	return !b.twice
 }
 
-// entry is the member that a span says.
+// entry is the member at a span.
 func (b *Builder) entry(s span) Entry {
 	text := b.pieces[s.piece][s.begin:s.end]
 	return Entry{text[pack.ScoreBytes:], math.Float64frombits(binary.BigEndian.Uint64(text))}
 }
 
-// Build returns the set; false: a member came twice. The builder is of no more use.
+// Build returns the set. It returns false if a member came twice. The builder must not be used
+// afterwards.
 func (b *Builder) Build() (*Set, bool) {
 	if b.set == nil {
 		b.build()
@@ -88,7 +90,7 @@ func (b *Builder) Build() (*Set, bool) {
 	return b.set, !b.twice
 }
 
-// build makes the set of what has come so far.
+// build makes the set from the members that have come so far.
 func (b *Builder) build() {
 	switch {
 	case b.rising:
@@ -103,8 +105,8 @@ func (b *Builder) build() {
 	b.pieces, b.at, b.last = nil, nil, Entry{}
 }
 
-// buildLarge makes a large set of n entries in the order of Compare; false: a member is there twice. each
-// is called for each step that takes about as long as the others.
+// buildLarge makes a large set of n entries in the order of Compare. It returns false if a member
+// occurs twice. each is called for every step; all steps take about the same time.
 func buildLarge(n int, entry func(int) Entry, each func()) (s *Set, different bool) {
 	s = &Set{}
 	var buf []byte
@@ -131,19 +133,20 @@ func buildLarge(n int, entry func(int) Entry, each func()) (s *Set, different bo
 	return s, different
 }
 
-// parts are the records of an index, each part those of one range of hashes: so few that they are in
-// the processor's cache while they are sorted. To fetch millions of members in the order of their hashes
-// would wait for memory at each.
+// parts are the records of an index. Each part has those of one range of hashes, so few that they
+// stay in the processor's cache while they are sorted. Reading millions of members in the order of
+// their hashes would wait for memory at each one.
 type parts struct {
 	all   [][]byte
 	bytes []int
 	shift int
-	// at says where the records of a part begin; order are their hashes, and behind each hash its record's number.
+	// at are the places where a part's records begin. order are their hashes, each followed by the
+	// number of its record.
 	at    []int
 	order []uint64
 }
 
-// partEntries is about how many entries a part has, partsMax how many parts there are.
+// partEntries is the approximate number of entries in a part, partsMax the most parts.
 const (
 	partEntries = 2048
 	partsMax    = 4096
@@ -157,10 +160,10 @@ func newParts(n int) *parts {
 	return &parts{all: make([][]byte, 1<<bits), bytes: make([]int, 1<<bits), shift: 32 - bits}
 }
 
-// indexedBytesMax is how much longer than its member a record of the index is at most.
+// indexedBytesMax is how much longer than its member a record of the index can be.
 const indexedBytesMax = pack.HashBytes + binary.MaxVarintLen64 + pack.ScoreBytes
 
-// count makes room for an entry, reserve is called behind the last one.
+// count makes room for an entry. reserve must be called after the last one.
 func (p *parts) count(e Entry) {
 	p.bytes[pack.Hash(e.Member)>>p.shift] += len(e.Member) + indexedBytesMax
 }
@@ -176,7 +179,7 @@ func (p *parts) add(e Entry) {
 	*part = appendIndexed(*part, e)
 }
 
-// index appends a part to the index, in order; false: two members are equal.
+// index appends a part to the index, in order. It returns false if two members are equal.
 func (p *parts) index(i int, index *pack.Builder, each func()) (different bool) {
 	part := p.all[i]
 	p.all[i] = nil
@@ -201,8 +204,8 @@ func (p *parts) index(i int, index *pack.Builder, each func()) (different bool) 
 	return different
 }
 
-// sortCollisions puts records whose hashes, the upper halves of their places, are equal in the order of the
-// index; false: two are of the same member.
+// sortCollisions sorts records with equal hashes, which are the upper halves of their places, into
+// the order of the index. It returns false if two of them are of the same member.
 func sortCollisions(places []uint64, record func(uint64) []byte) (different bool) {
 	different = true
 	front := func(place uint64) []byte { r := record(place); return r[:len(r)-pack.ScoreBytes] }

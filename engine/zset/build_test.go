@@ -11,7 +11,7 @@ import (
 	"lockstep/engine/pack"
 )
 
-// alike reports how two sets differ, in their order and in that of a scan.
+// alike returns how two sets differ, in their order or in the order of a scan.
 func alike(a, b *Set) error {
 	if a.Len() != b.Len() || a.Large() != b.Large() || a.minusZeros != b.minusZeros {
 		return fmt.Errorf("%d members, %v, %d; want %d, %v, %d", a.Len(), a.Large(), a.minusZeros, b.Len(), b.Large(), b.minusZeros)
@@ -42,8 +42,8 @@ func alike(a, b *Set) error {
 	return nil
 }
 
-// drawn are n different members with scores, each of them of several members, zeros of both signs among
-// them.
+// drawn are n different members with scores. Several members share each score, and there are zeros
+// of both signs.
 func drawn(n int) []Entry {
 	r := rand.New(rand.NewSource(int64(n)))
 	all := make([]Entry, n)
@@ -57,9 +57,9 @@ func drawn(n int) []Entry {
 	return all
 }
 
-// What is built at once is what members make that come one by one, whatever their order.
+// A set from a Builder equals one whose members were added one by one, whatever their order.
 func TestABuiltSetIsOneWhoseMembersCameOneByOne(t *testing.T) {
-	// Of so many some have the same hash.
+	// With that many members, some have the same hash.
 	const many = 200_000
 	for _, n := range []int{0, 1, 2, 100, partEntries + 1, many} {
 		want := NewLarge()
@@ -120,7 +120,7 @@ func TestAMemberThatComesTwiceIsNoticed(t *testing.T) {
 	}
 }
 
-// A member that is longer than a piece has one of its own.
+// A member that is longer than a piece has a piece of its own.
 func TestLongMembersAreBuilt(t *testing.T) {
 	b, want := NewBuilder(), NewLarge()
 	for i := range 5 {

@@ -2,8 +2,8 @@ package zset
 
 import "lockstep/engine/pack"
 
-// Put gives a member a score, and tells whether the member is new. A set that
-// the limits no longer admit as a small one becomes large. Member is copied.
+// Put gives a member a score, and reports whether the member is new. If the limits no longer admit
+// the set as a small one, it becomes large. The member is copied.
 func (s *Set) Put(member []byte, score float64, limits Limits) (added bool) {
 	if s.Large() {
 		return s.putLarge(Entry{member, score})
@@ -24,10 +24,10 @@ func (s *Set) Put(member []byte, score float64, limits Limits) (added bool) {
 	return i < 0
 }
 
-// nobody wants to know of each entry: there are few.
+// nobody is an each that does nothing, for few entries.
 func nobody() {}
 
-// grow makes a small set a large one.
+// grow makes a small set large.
 func (s *Set) grow() {
 	entries := make([]Entry, 0, s.Len())
 	for _, e := range s.From(0) {
@@ -62,7 +62,7 @@ func (s *Set) countZero(score float64, n int) {
 	}
 }
 
-// Remove deletes a member and tells whether there was one.
+// Remove deletes a member and reports whether it was in the set.
 func (s *Set) Remove(member []byte) bool {
 	rank, _, ok := s.Rank(member)
 	if ok {
@@ -71,8 +71,8 @@ func (s *Set) Remove(member []byte) bool {
 	return ok
 }
 
-// RemoveRange deletes count members from a place on, and calls each for those that
-// it has to look for.
+// RemoveRange deletes count members from a place on, and calls each for every one that it has to
+// look up.
 func (s *Set) RemoveRange(from, count int, each func()) {
 	switch {
 	case count <= 0:
@@ -96,7 +96,7 @@ func (s *Set) RemoveRange(from, count int, each func()) {
 	}
 }
 
-// unindex takes a member out of a large set's index.
+// unindex removes a member from a large set's index.
 func (s *Set) unindex(e Entry) {
 	var buf [128]byte
 	s.index.Remove(pack.AppendHashed(buf[:0], e.Member))

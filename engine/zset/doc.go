@@ -1,17 +1,15 @@
-// Package zset holds sorted sets: members, each with a score, in the order of
-// (score, member).
+// Package zset holds sorted sets: members, each with a score, in the order of (score, member).
 //
-// A small set is one pack of records (score, member), which is searched from
-// end to end, as Redis's listpack. A large one, as Redis's skiplist, is two
-// trees: the same records in the same order, and an index from the member's
-// hash and the member to the score. A set becomes large when it has too many
-// members or too long a one, and stays so; Build and Compact decide anew.
+// A small set is one pack of records (score, member). A search goes from end to end, as in Redis's
+// listpack. A large set, like Redis's skiplist, is two trees: the same records in the same order,
+// and an index from the member's hash and the member to the score. A set becomes large when it has
+// too many members or too long a one, and stays large; only Build and Compact decide anew.
 //
-// Zero has a sign. It plays no part in the order, and a small set does not
-// keep it, for a listpack does not; a large one does, in the index.
+// Zero has a sign. The sign does not affect the order. A small set does not keep it, because a
+// listpack does not; a large one keeps it in the index.
 //
-// The order of members, and of a scan, depends on what the set holds and on
-// whether it is large, and on nothing else.
+// The order of members, and of a scan, depends only on the content of the set and on whether it is
+// large.
 package zset
 
 import (
@@ -24,12 +22,11 @@ import (
 	"lockstep/engine/pack"
 )
 
-// Limits say what is kept small: at most EntriesMax members, none of which is
-// longer than MemberBytesMax.
+// Limits say which set is small: one with at most EntriesMax members, none of which is longer than
+// MemberBytesMax.
 type Limits struct{ EntriesMax, MemberBytesMax int64 }
 
-// packBytesMax is the size beyond which nothing is kept small, whatever the
-// limits say; it is that of a listpack.
+// packBytesMax is the greatest size of a small set, whatever the limits: that of a listpack.
 const packBytesMax = 1 << 30
 
 func (l Limits) admit(entries, memberBytes, packBytes int) bool {
@@ -42,7 +39,7 @@ type Entry struct {
 	Score  float64
 }
 
-// Compare orders entries as a set does.
+// Compare orders entries like a set.
 func Compare(a, b Entry) int {
 	switch {
 	case a.Score < b.Score:
@@ -53,11 +50,11 @@ func Compare(a, b Entry) int {
 	return bytes.Compare(a.Member, b.Member)
 }
 
-// Set is a sorted set. Members that are returned point into it: they are valid
-// until it changes, and must not be passed to a method that changes it.
+// Set is a sorted set. Members that are returned point into it. They are valid until it changes,
+// and must not be passed to a method that changes it.
 type Set struct {
 	small pack.Pack
-	// order and index are those of a large set, nil of a small one.
+	// order and index are the trees of a large set. They are nil in a small one.
 	order, index *pack.Tree
 	// minusZeros counts the members of a large set whose score is -0.
 	minusZeros int
@@ -69,7 +66,7 @@ func New() *Set { return &Set{} }
 // NewLarge returns an empty large set.
 func NewLarge() *Set { return &Set{order: &pack.Tree{}, index: &pack.Tree{}} }
 
-// setBytes is the memory of a Set itself, about.
+// setBytes is the approximate memory of a Set itself.
 const setBytes = 64
 
 // Clone implements engine.Object.
@@ -88,10 +85,10 @@ func (s *Set) MemoryBytes() int {
 	return setBytes + s.order.MemoryBytes() + s.index.MemoryBytes()
 }
 
-// Large reports whether the set is kept as a large one.
+// Large reports whether the set has the large form.
 func (s *Set) Large() bool { return s.order != nil }
 
-// Encoding is Redis's name of how the set is kept.
+// Encoding is Redis's name for the form.
 func (s *Set) Encoding() string {
 	if s.Large() {
 		return "skiplist"
@@ -120,7 +117,7 @@ func indexScore(rest []byte) float64 { return math.Float64frombits(binary.BigEnd
 
 func isMinusZero(f float64) bool { return f == 0 && math.Signbit(f) }
 
-// entry takes an ordered record apart.
+// entry decodes an ordered record.
 func (s *Set) entry(record []byte) Entry {
 	score, member := pack.CutScore(record)
 	if score == 0 && s.minusZeros > 0 {
@@ -129,7 +126,8 @@ func (s *Set) entry(record []byte) Entry {
 	return Entry{member, score}
 }
 
-// find returns the place and the score of a member of a small set, or -1.
+// find returns the place and the score of a member of a small set. The place is -1 if there is no
+// such member.
 func (s *Set) find(member []byte) (int, float64) {
 	for i, record := range s.small.From(0) {
 		if len(record) == pack.ScoreBytes+len(member) && bytes.Equal(record[pack.ScoreBytes:], member) {
@@ -140,7 +138,7 @@ func (s *Set) find(member []byte) (int, float64) {
 	return -1, 0
 }
 
-// Score returns a member's score; false: there is no such member.
+// Score returns a member's score. It returns false if there is no such member.
 func (s *Set) Score(member []byte) (float64, bool) {
 	if !s.Large() {
 		i, score := s.find(member)
@@ -176,8 +174,7 @@ func (s *Set) At(i int) Entry {
 	return s.entry(s.small.At(i))
 }
 
-// From walks over places and members from place i on. The set must not change
-// meanwhile.
+// From walks over places and members from place i on. The set must not change during the walk.
 func (s *Set) From(i int) iter.Seq2[int, Entry] {
 	if s.Large() {
 		return s.entries(s.order.From(i))
@@ -203,13 +200,13 @@ func (s *Set) entries(records iter.Seq2[int, []byte]) iter.Seq2[int, Entry] {
 	}
 }
 
-// Below is the number of members whose score is less than the bound, or with
-// equal set not greater.
+// Below is the number of members whose score is less than the bound or, if equal is set, not
+// greater.
 func (s *Set) Below(bound float64, equal bool) int {
 	var buf [pack.ScoreBytes]byte
 	probe := pack.AppendScore(buf[:0], bound)
 	if equal {
-		// No number has all bits set, so there is a next one.
+		// No score has all bits set, so there is a next number.
 		binary.BigEndian.PutUint64(probe, binary.BigEndian.Uint64(probe)+1)
 	}
 	if s.Large() {
@@ -218,8 +215,7 @@ func (s *Set) Below(bound float64, equal bool) int {
 	return s.small.Rank(probe)
 }
 
-// Scan walks over the members of a large set in the order of their hashes,
-// from a hash on.
+// Scan walks over the members of a large set in the order of their hashes, from a hash on.
 func (s *Set) Scan(from uint32) iter.Seq2[uint32, Entry] {
 	return func(yield func(uint32, Entry) bool) {
 		for _, record := range s.index.From(s.index.Rank(binary.BigEndian.AppendUint32(nil, from))) {
@@ -231,10 +227,9 @@ func (s *Set) Scan(from uint32) iter.Seq2[uint32, Entry] {
 	}
 }
 
-// Build returns a set of entries, which are different and in the order of
-// Compare. It is small if the limits admit it. each is called for each entry: there
-// may be millions, and whoever holds a processor for long is asked to leave it to
-// others at times.
+// Build returns a set of entries, which must be different and in the order of Compare. It is small
+// if the limits admit it. each is called for every entry: there may be millions, and long work must
+// yield the processor from time to time.
 func Build(sorted []Entry, limits Limits, each func()) *Set {
 	longest, total := 0, 0
 	for _, e := range sorted {

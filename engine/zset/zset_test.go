@@ -11,7 +11,7 @@ import (
 
 var limits = Limits{EntriesMax: 16, MemberBytesMax: 20}
 
-// model is a sorted set without any art.
+// model is a sorted set in the simplest implementation.
 type model struct {
 	entries []Entry
 	large   bool
@@ -43,7 +43,7 @@ func (m *model) put(member []byte, score float64) bool {
 
 func same(a, b float64) bool { return math.Float64bits(a) == math.Float64bits(b) }
 
-// check compares everything that can be asked.
+// check compares the results of all methods that read.
 func check(t *testing.T, s *Set, m *model) {
 	t.Helper()
 	if s.Len() != len(m.entries) || s.Large() != m.large {
@@ -211,8 +211,8 @@ func TestASmallSetForgetsTheSignOfZero(t *testing.T) {
 	}
 }
 
-// TestMemory prints what a member costs. A member of Redis's skiplist takes
-// about 90 bytes and its text.
+// TestMemory prints the cost of a member. A member of Redis's skiplist takes about 90 bytes and its
+// text.
 func TestMemory(t *testing.T) {
 	for _, n := range []int{10, 100, 100_000} {
 		s := New()

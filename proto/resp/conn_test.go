@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// script is a connection whose other end says what is in chunks, a chunk a read,
-// and then hangs up. What is written to it waits until taken.
+// script is a connection on which a client sends chunks, one for each read, and then hangs up. The
+// bytes that are written to it wait until they are taken.
 type script struct {
 	net.Conn
 	chunks [][]byte
@@ -35,7 +35,7 @@ func (s *script) SetReadDeadline(t time.Time) error {
 
 func (s *script) Close() error { return nil }
 
-// valve is a connection that takes what is written only as far as it is let.
+// valve is a connection that takes only as many written bytes as the test lets through.
 type valve struct {
 	net.Conn
 	mu     sync.Mutex

@@ -11,8 +11,8 @@ import (
 	"lockstep/cluster"
 )
 
-// Every error of the cluster stands in docs/troubleshooting.md, with what became
-// of the command: a person who meets one looks there.
+// docs/troubleshooting.md lists every error of the cluster and says whether the command ran,
+// because a person who meets an error looks there.
 func TestErrorsAreExplained(t *testing.T) {
 	data, err := os.ReadFile("../../docs/troubleshooting.md")
 	if err != nil {
@@ -45,7 +45,7 @@ func TestAnUnknownErrorIsIndeterminate(t *testing.T) {
 	}
 }
 
-// What a call waited for stands behind what became of it.
+// An error text ends with what the command has waited for.
 func TestWhatRunsStandsBehind(t *testing.T) {
 	busy := cluster.BusyError{Shard: 2, Node: "n1", What: "script 5332", Ran: 840 * time.Millisecond, Waited: 5 * time.Second}
 	const behind = ": script 5332 has been running for 840 ms on shard 2 (node n1); the command has waited for 5000 ms"

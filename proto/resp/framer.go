@@ -27,7 +27,7 @@ type framer struct {
 	args          [][]byte
 }
 
-// next goes on behind the complete command.
+// next continues after the complete command.
 func (f *framer) next() {
 	f.whole, f.inline, f.open, f.args = false, false, false, nil
 	f.begin, f.scanned = f.parsed, f.parsed
@@ -113,7 +113,7 @@ func (f *framer) head() (bool, error) {
 	return true, nil
 }
 
-// argument reads on in one argument. It returns false if more bytes are needed.
+// argument continues to read one argument. It returns false if more bytes are needed.
 func (f *framer) argument(bulkBytesMax int64) (bool, error) {
 	if f.bulkLeft < 0 {
 		if ok, err := f.bulkHead(bulkBytesMax); !ok || err != nil {
@@ -231,8 +231,8 @@ func shortNumber(line []byte) (n int64, width int) {
 	return 0, 0
 }
 
-// parseNumber reads what Redis's string2ll takes: no plus sign, no leading
-// zeros, no "-0".
+// parseNumber accepts the same numbers as Redis's string2ll: no plus sign, no leading zeros, no
+// "-0".
 func parseNumber(b []byte) (int64, bool) {
 	digits := b
 	if len(b) > 0 && b[0] == '-' {

@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// What the short way reads, the long way reads too; the rest it leaves alone.
+// If shortNumber accepts a line, then it and parseNumber read the same number. It rejects all other
+// lines.
 func TestAShortNumberIsWhatANumberIs(t *testing.T) {
 	for _, c := range []struct {
 		line  string

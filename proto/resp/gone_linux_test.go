@@ -8,8 +8,8 @@ import (
 	"lockstep/proto/poll"
 )
 
-// A client has gone when its end of the connection is closed, also where something that it sent
-// before has not been read; as long as it is there nothing it sends is lost.
+// A client has gone once its end of the connection is closed, even if bytes that it sent earlier
+// have not been read. While the client is connected, no byte that it sends is lost.
 func TestWhetherTheClientHasGone(t *testing.T) {
 	gone := func(g *Guard) bool {
 		for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline); {

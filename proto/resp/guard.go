@@ -147,17 +147,17 @@ func (g *Guard) TryNext(conn TryReader) (data []byte, n int, err error) {
 // Buffered is how many received bytes have not been passed on.
 func (g *Guard) Buffered() int { return len(g.frames.in) - g.frames.begin + len(g.early) }
 
-// Within reports whether there are such bytes, which are most likely a part of a
-// command.
+// Within reports whether there are such bytes, or an error that Next has yet to return. The bytes
+// are most likely a part of a command.
 func (g *Guard) Within() bool { return g.Buffered() > 0 || g.err != nil }
 
 // Filled reports whether the last read filled the buffer, so that there may be
 // more.
 func (g *Guard) Filled() bool { return len(g.frames.in) == cap(g.frames.in) || len(g.early) > 0 }
 
-// collect gathers complete commands of one form, adjacent arrays or successive lines, up to
-// a batch. Of a client that is not logged in it takes one command at a time, because that
-// command may log it in.
+// collect gathers complete commands of one form, adjacent arrays or successive lines, up to a
+// batch. If the client is not logged in, collect takes one command at a time, because that command
+// may log the client in.
 func (g *Guard) collect() (data []byte, n int) {
 	f := &g.frames
 	most := batchCommandsMax

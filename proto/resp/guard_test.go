@@ -22,7 +22,7 @@ func testLimits() Limits {
 	return l
 }
 
-// cut deals data out in chunks of random sizes.
+// cut splits data into chunks of random sizes.
 func cut(data []byte, seed uint64) [][]byte {
 	rng := rand.New(rand.NewPCG(seed, 1))
 	most := 1 + rng.IntN(1<<rng.IntN(16))
@@ -35,13 +35,14 @@ func cut(data []byte, seed uint64) [][]byte {
 	return chunks
 }
 
-// passed is what a guard passes on of what arrives in chunks.
+// passed holds the commands that a guard passes on, and the text of its protocol error.
 type passed struct {
 	commands [][]string
 	err      string
 }
 
-// pass runs a guard over chunks and demands that redcon takes what it passes on.
+// pass runs a guard over chunks and checks that redcon accepts the commands that the guard passes
+// on.
 func pass(t testing.TB, chunks [][]byte, authed bool) passed {
 	t.Helper()
 	var traffic Traffic
@@ -66,7 +67,7 @@ func pass(t testing.TB, chunks [][]byte, authed bool) passed {
 			}
 			return p
 		}
-		// It doubles when three quarters are full.
+		// The buffer doubles when three quarters are full.
 		if held := cap(g.frames.in); held > 3*arrived+4*readBytesMin {
 			t.Fatalf("%d bytes are held, %d were sent", held, arrived)
 		}
@@ -77,7 +78,7 @@ func pass(t testing.TB, chunks [][]byte, authed bool) passed {
 	}
 }
 
-// parsed takes n commands apart with redcon.
+// parsed parses n commands with redcon.
 func parsed(t testing.TB, data []byte, n int) [][]string {
 	t.Helper()
 	var all [][]string
@@ -99,8 +100,8 @@ func parsed(t testing.TB, data []byte, n int) [][]string {
 	return all
 }
 
-// reference is the protocol read the simple way: from all that was sent, a line
-// at a time.
+// reference is a simple implementation of the protocol. It reads data as a whole, one line at a
+// time.
 func reference(data []byte, authed bool) (p passed) {
 	fail := func(text string) passed {
 		p.err = "ERR Protocol error: " + text
@@ -181,8 +182,7 @@ func texts(args [][]byte) []string {
 	return list
 }
 
-// sameAsReference demands that a guard reads data as the reference does,
-// wherever it is cut.
+// sameAsReference checks that a guard reads data as the reference does, wherever data is cut.
 func sameAsReference(t testing.TB, data []byte, seed uint64) {
 	t.Helper()
 	for _, authed := range []bool{true, false} {
@@ -209,7 +209,8 @@ func FuzzGuard(f *testing.F) {
 	})
 }
 
-// A line has no length beforehand: the buffer has doubled for what may yet come.
+// The length of a line is not known in advance, so the buffer doubles to make room for the bytes
+// that may follow.
 func TestALongLineIsReadWhereverItIsCut(t *testing.T) {
 	for seed := range uint64(50) {
 		sameAsReference(t, []byte("ECHO "+strings.Repeat("x", 52_000)+"\n"), seed)

@@ -10,7 +10,7 @@ import (
 	"lockstep/proto/poll"
 )
 
-// socket is a valve that also takes what there is room for at once, piece by piece.
+// socket is a valve that also implements TryWrite. It records the pieces that were written.
 type socket struct {
 	*valve
 	pieces []string
@@ -55,8 +55,8 @@ func (s *socket) took(t *testing.T, want ...string) {
 	s.pieces = nil
 }
 
-// What is written between Hold and Release goes out with that, in one piece and in
-// order, messages of others among it.
+// The bytes that are written between Hold and Release go out in one piece and in order, together
+// with the messages of WriteLater.
 func TestWhatIsHeldGoesOutInOnePiece(t *testing.T) {
 	g, s := socketGuard(testLimits(), 1<<20)
 	for range 3 {
@@ -72,7 +72,7 @@ func TestWhatIsHeldGoesOutInOnePiece(t *testing.T) {
 		send(t, g, "e")
 		s.took(t, "e")
 	}
-	// Nothing is held back for those who want it sent.
+	// Finish sends the bytes at once, even while they are held.
 	g.Hold()
 	send(t, g, "f")
 	g.Finish(30 * time.Second)
@@ -81,7 +81,7 @@ func TestWhatIsHeldGoesOutInOnePiece(t *testing.T) {
 	s.took(t)
 }
 
-// What is too long to be held goes out at once, behind what was.
+// A reply that is too long to be held goes out at once, after the bytes that are held already.
 func TestLittleIsHeld(t *testing.T) {
 	g, s := socketGuard(testLimits(), 1<<20)
 	long := strings.Repeat("x", heldBytesMax)
@@ -97,7 +97,8 @@ func TestLittleIsHeld(t *testing.T) {
 	s.took(t, "b")
 }
 
-// What there is no room for waits as ever, and what comes behind it is not held before it.
+// Bytes that the socket has no room for wait in the queue. Later bytes are not held, so they cannot
+// overtake the queue.
 func TestWhatIsHeldWaitsForRoom(t *testing.T) {
 	g, s := socketGuard(testLimits(), 3)
 	g.Hold()
@@ -127,16 +128,17 @@ func TestWhatCannotBeReleasedEndsTheConnection(t *testing.T) {
 	}
 }
 
-// A kick writes what there is room for, but not too much, and the rest as the client reads.
+// A kick writes a limited number of bytes at once, if the socket has room. The rest goes out as the
+// client reads.
 func TestAKickWritesWhatThereIsRoomFor(t *testing.T) {
 	kicked(t, drainBytes+5, 3, drainBytes+5)
 	kicked(t, 1<<20, 1, 65_000)
 	kicked(t, 0, 1, 0)
-	kicked(t, 1<<20, 9, 0) // and a goroutine goes on at once
+	kicked(t, 1<<20, 9, 0) // a goroutine starts at once to write the rest
 }
 
-// kicked leaves messages, in pieces, for a socket with some room; once bytes go out when it
-// is kicked.
+// kicked queues messages that fill a number of pieces, on a socket with some room. It checks that a
+// kick sends once bytes, and that the rest follows.
 func kicked(t *testing.T, room, pieces int, once int64) {
 	t.Helper()
 	g, s := socketGuard(testLimits(), room)

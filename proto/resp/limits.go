@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// Limits are what a guard enforces.
+// Limits are the limits that a guard enforces.
 type Limits struct {
 	// BulkBytesMax is the longest argument (proto-max-bulk-len).
 	BulkBytesMax int64

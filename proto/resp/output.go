@@ -12,11 +12,11 @@ import (
 	"lockstep/proto/poll"
 )
 
-// output writes replies without making their writer wait. It writes at once what the socket
-// takes at once. The rest waits in a buffer; a goroutine that lives as long as something
-// waits sends it to the client. A writer that waited would also stop reading. A client that
-// sends a long pipeline before it reads would then wait for ever, which does not happen
-// with Redis.
+// output writes replies without making their writer wait. It writes at once the bytes that the
+// socket takes at once. The rest waits in a buffer, and a goroutine sends it to the client. The
+// goroutine lives as long as bytes wait. A writer that waited would also stop reading. A client
+// that sends a long pipeline before it reads would then wait for ever, which does not happen with
+// Redis.
 type output struct {
 	// conn is the socket. seal encrypts what is sent; nil is no encryption.
 	conn    net.Conn
@@ -32,37 +32,37 @@ type output struct {
 	tried  int
 
 	written, waiting atomic.Int64
-	// most is how much may wait for a client that has not logged in. It is 0 for a client
-	// that has: the limits hold for that.
+	// most is how many bytes may wait for a client that has not logged in. It is 0 for a client
+	// that has logged in, because the configured limits bound its bytes.
 	most atomic.Int64
 
-	mu sync.Mutex // guards what follows, and block, tried
-	// While holding, what is written waits for Release in held, as far as there is room. As
-	// long as held has bytes, the queue is empty.
+	mu sync.Mutex // guards the fields below, and block and tried
+	// While holding is true, written bytes wait in held for Release, if there is room. While held
+	// has bytes, the queue is empty.
 	holding bool
 	held    *[]byte
-	// queue is what waits, in pieces, so that nothing is copied as it grows. queued is its
-	// length. draining is true while a goroutine writes it.
+	// queue holds the waiting bytes in pieces, so that nothing is copied as it grows. queued is its
+	// length. draining is true while a goroutine writes the queue.
 	queue  [][]byte
 	queued int64
-	// leaving is the length of what the goroutine is writing and has taken from the queue.
-	// It counts as waiting.
+	// leaving is the length of the bytes that the goroutine has taken from the queue and is
+	// writing. They count as waiting.
 	leaving  int64
 	draining bool
 	// corked is true if a writer was told to call Kick.
 	corked bool
-	// idle is closed when the goroutine ends, if another one waits for that.
+	// idle is closed when the goroutine ends, if another goroutine waits for that.
 	idle chan struct{}
-	// softSince is when more than the soft limit began to wait.
+	// softSince is the time since which more than the soft limit waits.
 	softSince time.Time
-	// room is closed when at most roomAt bytes wait; it is nil if nobody waits for that.
+	// room is closed when at most roomAt bytes wait. It is nil if no goroutine waits for room.
 	room   chan struct{}
 	roomAt int64
 	err    error
 }
 
-// directWriter is a connection that writes what there is room for; poll.Conn is
-// one.
+// directWriter is a connection that writes as many bytes as the socket has room for, and does not
+// wait; poll.Conn is one.
 type directWriter interface {
 	TryWrite(p []byte) (int, error)
 }
@@ -70,14 +70,15 @@ type directWriter interface {
 // drainBytes is how much of the queue is written at once. Progress is measured in it.
 const drainBytes = 64 << 10
 
-// judgedBytes: each time that many more bytes wait, tooMuchLocked checks the limits. The
-// messages of one channel are short and many, so it does not check for each.
+// judgedBytes is how many more bytes must wait before queueLocked checks the limits again. The
+// messages of one channel are short and many, so it does not check for each of them.
 const judgedBytes = 1 << 10
 
-// pieces is the pool of the pieces of queues, of drainBytes each: most wait for a moment.
+// pieces is the pool of the pieces of queues, of drainBytes each. Most pieces are needed only for a
+// moment.
 var pieces = sync.Pool{New: func() any { return (*[drainBytes]byte)(make([]byte, drainBytes)) }}
 
-// newPiece is an empty piece with room for at least that many bytes.
+// newPiece returns an empty piece with room for at least that many bytes.
 func newPiece(bytes int) []byte {
 	if bytes > drainBytes {
 		return make([]byte, 0, bytes)
@@ -92,10 +93,10 @@ func recycle(piece []byte) {
 	}
 }
 
-// heldBytesMax is the most that Hold keeps back.
+// heldBytesMax is the most bytes that Hold keeps back.
 const heldBytesMax = 16 << 10
 
-// heldPool has the buffers for what is held, because that is soon released.
+// heldPool is the pool of the buffers of held bytes. They are released soon.
 var heldPool = sync.Pool{New: func() any { b := make([]byte, 0, heldBytesMax); return &b }}
 
 // Hold makes the bytes that are written from now on wait for Release, as long as they
@@ -107,7 +108,7 @@ func (g *Guard) Hold() {
 	g.out.mu.Unlock()
 }
 
-// Release sends what was held back. An error is final, and shows with the next Write.
+// Release sends the bytes that were held back. An error is final; the next Write returns it.
 func (g *Guard) Release() {
 	g.out.mu.Lock()
 	g.out.holding = false
@@ -115,7 +116,7 @@ func (g *Guard) Release() {
 	g.out.mu.Unlock()
 }
 
-// Write sends replies, now or as the client reads. An error is final.
+// Write sends replies, at once or as the client reads. An error is final.
 func (g *Guard) Write(p []byte) (int, error) {
 	if len(p) == 0 {
 		return 0, nil
@@ -127,9 +128,9 @@ func (g *Guard) Write(p []byte) (int, error) {
 }
 
 // WriteLater queues bytes that belong to no request. It does not try the socket, so that a
-// publisher goes on at once. What gathers until Kick is sent in one piece, at its place
-// among what Write sends. kick reports whether the caller must call Kick: no goroutine will
-// send it otherwise.
+// publisher goes on at once. The bytes that gather until Kick are sent in one piece, and in order
+// with the bytes of Write. kick reports whether the caller must call Kick: no goroutine sends the
+// bytes otherwise.
 func (g *Guard) WriteLater(p []byte) (kick bool, err error) {
 	o := &g.out
 	o.mu.Lock()
@@ -148,11 +149,12 @@ func (g *Guard) WriteLater(p []byte) (kick bool, err error) {
 	return kick, nil
 }
 
-// kickPiecesMax is how many pieces a kick writes. A client with more to receive waits.
+// kickPiecesMax is how many pieces Kick writes. A client with more waiting bytes is left to the
+// goroutine.
 const kickPiecesMax = 2
 
-// Kick sends what WriteLater has queued: a little at once, if the socket takes it, and the
-// rest as the client reads. It makes system calls, and does not wait.
+// Kick sends the bytes that WriteLater has queued: a little at once, if the socket takes it, and
+// the rest as the client reads. It makes system calls, and does not wait.
 func (g *Guard) Kick() {
 	o := &g.out
 	o.mu.Lock()
@@ -180,9 +182,9 @@ func (g *Guard) Kick() {
 	}
 }
 
-// Finish says what ends a connection, and waits until that and what is before it
-// have been sent, as long as the client goes on reading: not for longer than the
-// patience for one that takes nothing. Nothing can be written behind it.
+// Finish sends the message that ends a TLS connection, and waits until this and all earlier bytes
+// have been sent. It waits as long as the client goes on reading, and gives up when the client
+// takes nothing for the patience. Nothing can be written after it.
 func (g *Guard) Finish(patience time.Duration) {
 	g.out.mu.Lock()
 	if g.out.seal != nil && g.out.err == nil {
@@ -199,11 +201,10 @@ func (g *Guard) Finish(patience time.Duration) {
 	}
 }
 
-// Flush waits until what was written has been sent, but not for longer than the
-// patience.
+// Flush waits until all written bytes have been sent, but not for longer than the patience.
 func (g *Guard) Flush(patience time.Duration) { g.flushed(patience) }
 
-// flushed is Flush, and reports whether nothing waits any more.
+// flushed does the work of Flush. It returns true if no bytes wait any more.
 func (g *Guard) flushed(patience time.Duration) bool {
 	g.out.mu.Lock()
 	_ = g.out.releaseLocked()
@@ -236,7 +237,7 @@ func (o *output) write(p []byte) error {
 	return o.sealedLocked(p, o.sendLocked)
 }
 
-// sealedLocked sends p by send, plain or encrypted. send keeps no part of its argument.
+// sealedLocked passes p to send, plain or encrypted. send keeps no part of its argument.
 func (o *output) sealedLocked(p []byte, send func([]byte) error) error {
 	if o.seal == nil {
 		return send(p)
@@ -257,8 +258,8 @@ func (o *output) sealedLocked(p []byte, send func([]byte) error) error {
 	return nil
 }
 
-// sendLocked sends what the socket takes at once, and leaves the rest to the
-// goroutine that writes what waits.
+// sendLocked sends the bytes that the socket takes at once, and leaves the rest to the goroutine
+// that writes the queue.
 func (o *output) sendLocked(p []byte) error {
 	if o.holdsLocked(p) {
 		return nil
@@ -298,7 +299,7 @@ func (o *output) holdsLocked(p []byte) bool {
 	return true
 }
 
-// releaseLocked sends what is held back.
+// releaseLocked sends the held bytes.
 func (o *output) releaseLocked() error {
 	held := o.held
 	if held == nil {
@@ -331,7 +332,7 @@ func (o *output) queueLocked(p []byte) error {
 	return nil
 }
 
-// drainLocked makes a goroutine write what waits.
+// drainLocked starts a goroutine that writes the queue, unless one is running.
 func (o *output) drainLocked() {
 	o.corked = false
 	if !o.draining && o.queued > 0 {
@@ -351,15 +352,15 @@ func (o *output) appendLocked(p []byte) {
 	o.holdLocked(o.queued+int64(len(p)), o.leaving)
 }
 
-// holdLocked records how much waits now.
+// holdLocked records how many bytes wait now.
 func (o *output) holdLocked(queued, leaving int64) {
 	o.queued, o.leaving = queued, leaving
 	o.traffic.Waiting.Add(queued + leaving - o.waiting.Swap(queued+leaving))
 	o.tellRoomLocked()
 }
 
-// know records whether the next request is that of a client that has logged in. Replies that
-// already wait belong to requests of a client that had.
+// know records whether the client of the next request has logged in. Replies that already wait
+// belong to requests of a client that had logged in.
 func (o *output) know(authed bool) {
 	switch known := o.most.Load() == 0; {
 	case known == authed:
@@ -370,7 +371,7 @@ func (o *output) know(authed bool) {
 	}
 }
 
-// tooMuchLocked checks how much waits, and for how long.
+// tooMuchLocked reports whether too many bytes wait, or many bytes for too long.
 func (o *output) tooMuchLocked(limits *Limits, waiting int64) bool {
 	if limits.OutputHardMax > 0 && waiting > limits.OutputHardMax {
 		return true
@@ -419,7 +420,7 @@ func (o *output) failLocked(err error) {
 	_ = o.conn.Close()
 }
 
-// attempt writes what the socket takes at once.
+// attempt writes the bytes that the socket takes at once.
 func (o *output) attempt(p []byte) (int, error) {
 	if o.direct != nil {
 		n, err := o.direct.TryWrite(p)
@@ -461,8 +462,8 @@ func (o *output) count(n int) {
 	o.traffic.Writes.Add(1)
 }
 
-// drain writes the queue until it is empty. It gives up a client that takes nothing for the
-// stall timeout.
+// drain writes the queue until it is empty. It closes the connection of a client that takes nothing
+// for the stall timeout.
 func (o *output) drain() {
 	for {
 		o.mu.Lock()
@@ -484,7 +485,7 @@ func (o *output) drain() {
 	}
 }
 
-// endPieceLocked records how the writing of a piece ended.
+// endPieceLocked records the result of writing a piece.
 func (o *output) endPieceLocked(err error) {
 	waiting := o.queued + o.leaving
 	o.holdLocked(o.queued, 0)
@@ -497,8 +498,8 @@ func (o *output) endPieceLocked(err error) {
 	}
 }
 
-// writeWithin writes a piece; each part of it must go out within the stall
-// timeout, and before the client was above its soft limit for too long.
+// writeWithin writes a piece. Each part of it must go out within the stall timeout, and before the
+// client has been above its soft limit for too long.
 func (o *output) writeWithin(piece []byte) error {
 	moved := time.Now()
 	for len(piece) > 0 {

@@ -83,8 +83,8 @@ func TestFinishDoesNotWaitForEver(t *testing.T) {
 	v.Close()
 }
 
-// A client that goes on reading gets all of its last replies, however long it takes; one
-// that stops is not waited for much longer than the patience.
+// A client that goes on reading gets all of its last replies, however long it takes. Finish does
+// not wait much longer than the patience for a client that stops reading.
 func TestFinishWaitsForWhoReads(t *testing.T) {
 	const patience, all = 500 * time.Millisecond, 1 << 20
 	for _, reads := range []int{all, all / 2} {
@@ -113,8 +113,8 @@ func TestFinishWaitsForWhoReads(t *testing.T) {
 	}
 }
 
-// A client that has not logged in is told so, and cannot let many such replies wait.
-// Earlier replies that wait do not count, whether they are written or not.
+// A client that has not logged in is told so, and cannot make many such replies wait. Earlier
+// replies that wait do not count, whether they are being written or not.
 func TestAStrangerHoardsNothing(t *testing.T) {
 	for _, leaving := range []bool{false, true} {
 		g, v, traffic := valveGuard(testLimits())
@@ -146,7 +146,7 @@ func TestAStrangerHoardsNothing(t *testing.T) {
 	}
 }
 
-// isLeaving reports whether something is written just now.
+// isLeaving reports whether the goroutine is writing bytes now.
 func isLeaving(g *Guard) bool {
 	g.out.mu.Lock()
 	defer g.out.mu.Unlock()
@@ -204,7 +204,7 @@ func TestWhatIsWrittenLaterIsBounded(t *testing.T) {
 	}
 }
 
-// What is left between two kicks goes out in one piece, and nothing before.
+// The messages between two kicks go out in one piece, and only with the kick.
 func TestWhatIsLeftGoesOutInOnePiece(t *testing.T) {
 	here, there := net.Pipe()
 	defer there.Close()

@@ -7,7 +7,8 @@ import (
 )
 
 const (
-	// pausedBytes is how much may wait for a client before its next commands wait for it to read.
+	// pausedBytes is how many bytes may wait for a client before its next commands wait for it to
+	// read.
 	pausedBytes = 8 << 20
 	// roomLookEvery is how often AwaitRoom checks what changes without the client.
 	roomLookEvery = 100 * time.Millisecond

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// pipe is a guard and the client at its other end. cuts are what Traffic.Cut was told.
+// pipe returns a guard and its client. cuts receives the errors with which Traffic.Cut is called.
 func pipe(t *testing.T, l Limits) (g *Guard, client net.Conn, traffic *Traffic, cuts chan error) {
 	client, conn := net.Pipe()
 	t.Cleanup(func() { client.Close(); conn.Close() })
@@ -27,8 +27,8 @@ func write(t *testing.T, g *Guard, bytes int) {
 	}
 }
 
-// The soft limit holds for a client to whom nothing more is written: one that takes nothing, and one
-// that takes a little now and then.
+// The soft limit also holds when nothing more is written for a client: for a client that takes
+// nothing, and for one that takes a little now and then.
 func TestTheSoftLimitHoldsWhenNothingMoreIsWritten(t *testing.T) {
 	for _, reads := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
@@ -104,8 +104,8 @@ func TestAClientIsCutOffOnce(t *testing.T) {
 	}
 }
 
-// Who awaits room waits until the client has read half of what may wait, and reads meanwhile what
-// the client sends.
+// AwaitRoom waits until the client has read half of the bytes that may wait. Meanwhile it reads the
+// bytes that the client sends.
 func TestAClientThatIsBehindIsAwaited(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g, client, _, _ := pipe(t, testLimits())
@@ -139,8 +139,8 @@ func TestAClientThatIsBehindIsAwaited(t *testing.T) {
 	})
 }
 
-// The wait for room ends when the client is cut off, when it sends too much meanwhile, and when the node
-// stops.
+// The wait for room ends when the client is cut off, when the client sends too much meanwhile, and
+// when the node stops.
 func TestNobodyIsAwaitedForEver(t *testing.T) {
 	for _, how := range []string{"stalls", "sends", "stops"} {
 		synctest.Test(t, func(t *testing.T) {

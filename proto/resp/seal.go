@@ -25,7 +25,7 @@ func Seal(raw net.Conn, cfg *tls.Config) *Sealed {
 	return &Sealed{Conn: tls.Server(b, cfg), raw: raw, box: b}
 }
 
-// Begin ends the time in which TLS writes to the socket.
+// Begin is called after the handshake. From then on TLS does not write to the socket.
 func (s *Sealed) Begin() {
 	s.box.mu.Lock()
 	s.box.holding = true
@@ -35,7 +35,7 @@ func (s *Sealed) Begin() {
 // NetConn is the connection underneath.
 func (s *Sealed) NetConn() net.Conn { return s.raw }
 
-// Close closes the socket. The client is told goodbye by Finish.
+// Close closes the socket. Finish sends the message that ends the TLS connection.
 func (s *Sealed) Close() error { return s.raw.Close() }
 
 // heldMax bounds the messages of TLS itself between two replies.
@@ -48,7 +48,7 @@ const (
 	sealedKept = 16 << 10
 )
 
-// seal encrypts p. The result must be given back with done.
+// seal encrypts p. The caller must return the result with done.
 func (s *Sealed) seal(p []byte) ([]byte, error) {
 	s.box.fill(true)
 	_, err := s.Conn.Write(p)
@@ -62,7 +62,7 @@ func (s *Sealed) goodbye() []byte {
 	return s.box.take()
 }
 
-// done gives a buffer of seal or goodbye back.
+// done takes back a buffer of seal or goodbye.
 func (s *Sealed) done(buf []byte) {
 	if cap(buf) <= sealedKept {
 		s.box.mu.Lock()
@@ -75,9 +75,9 @@ func (s *Sealed) done(buf []byte) {
 // because the goroutine that reads may make TLS write.
 type box struct {
 	net.Conn
-	mu sync.Mutex // guards what follows
-	// While holding, what is written stays here. While filling, it is a reply, of any
-	// length.
+	mu sync.Mutex // guards the fields below
+	// While holding is true, the bytes that TLS writes stay in held. While filling is true, they
+	// are a reply, of any length.
 	holding, filling bool
 	held, spare      []byte
 }
@@ -98,8 +98,8 @@ func (b *box) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// SetWriteDeadline implements net.Conn: once nothing is written here, the
-// deadline is the guard's.
+// SetWriteDeadline implements net.Conn. After Begin the deadline of the socket belongs to the
+// guard.
 func (b *box) SetWriteDeadline(t time.Time) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -46,7 +46,8 @@ func sealedPair(t *testing.T, limits Limits) (*Guard, *tls.Conn, *Traffic) {
 	return NewGuard(sealed, func() Limits { return limits }, traffic), client, traffic
 }
 
-// Replies go out sealed with one write, in order, and the end is told properly.
+// Replies are encrypted and go out with one write, in order. The connection ends with the message
+// of TLS for that.
 func TestSealedRepliesAreOneWrite(t *testing.T) {
 	g, client, traffic := sealedPair(t, DefaultLimits)
 	replies := strings.Repeat("+OK\r\n", 10_000)
@@ -71,8 +72,7 @@ func TestSealedRepliesAreOneWrite(t *testing.T) {
 	}
 }
 
-// A client under TLS that does not read is closed at the limit, and holds up
-// nobody.
+// A client under TLS that does not read is closed at the limit, and holds up no other client.
 func TestSealedOutputIsBounded(t *testing.T) {
 	limits := DefaultLimits
 	limits.OutputHardMax, limits.OutputSoftMax = 1<<20, 0

@@ -1,8 +1,8 @@
 // Package arg describes the arguments of commands, for COMMAND DOCS and docs/commands.md.
 //
-// A row of the command table lists its arguments as Arg values. They only document:
-// no command is parsed by them. The functions of this package keep a row on one line,
-// which a struct literal for each argument would not:
+// A row of the command table lists its arguments as Arg values. They are only documentation: no
+// command uses them to parse its arguments. With the functions of this package a row fits on one
+// line, which a struct literal for each argument would not:
 //
 //	arg.Key("key", 1), arg.Of("count", "integer").After("COUNT").Opt()
 package arg
@@ -10,8 +10,7 @@ package arg
 // Arg documents one argument for COMMAND DOCS (redis.io, "Command arguments").
 type Arg struct {
 	Name, Type, Token, Since string
-	// KeySpec is the index of the key spec this argument belongs to plus one;
-	// 0: none.
+	// KeySpec is the index of the key spec that this argument belongs to, plus one. 0 means none.
 	KeySpec                           int
 	Optional, Multiple, MultipleToken bool
 	Sub                               []Arg
@@ -35,7 +34,7 @@ func Block(name string, sub ...Arg) Arg { return Arg{Name: name, Type: "block", 
 // After puts a fixed word before the argument.
 func (a Arg) After(token string) Arg { a.Token = token; return a }
 
-// AddedIn says with which version of Redis the argument came.
+// AddedIn names the version of Redis that added the argument.
 func (a Arg) AddedIn(version string) Arg { a.Since = version; return a }
 
 // Opt lets the argument be left out.

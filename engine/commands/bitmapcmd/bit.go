@@ -5,8 +5,8 @@ import (
 	"lockstep/engine/command"
 )
 
-// bitOffset reads the place of a bit; "#3" is the third field of so many bits,
-// where fields is set. It answers the error itself.
+// bitOffset reads the offset of a bit. If fields is set, "#3" is the offset of the fourth field of
+// fieldBits bits. It answers the error itself.
 func bitOffset(c *command.Ctx, arg []byte, fields bool, fieldBits int) (int64, bool) {
 	unit := int64(1)
 	if fields && len(arg) > 0 && arg[0] == '#' {
@@ -65,8 +65,8 @@ func runSetBit(c *command.Ctx, args [][]byte) {
 	c.Out.Int(int64(old))
 }
 
-// farBits tells whether SETBIT or BITFIELD may make a string long: an offset has
-// more digits than that of a bit in the first hundred kilobytes.
+// farBits reports whether SETBIT or BITFIELD may make a string long: whether an offset has more
+// digits than the offset of a bit in the first hundred kilobytes.
 func farBits(args [][]byte) bool {
 	const nearDigits = 6
 	for _, a := range args[2:] {

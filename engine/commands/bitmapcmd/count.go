@@ -11,14 +11,13 @@ type bitRange struct {
 	inBits      bool
 }
 
-// unit reads the unit of the range; false: there is none of that name.
+// unit reads the unit of the range. It returns false if there is no unit of that name.
 func (r *bitRange) unit(arg []byte) bool {
 	r.inBits = command.EqualFold(arg, "bit")
 	return r.inBits || command.EqualFold(arg, "byte")
 }
 
-// over is the range within a text of length bytes, as bits. Negative places
-// count from the end.
+// over is the range, in bits, within a text of length bytes. Negative indexes count from the end.
 func (r *bitRange) over(length int) bitmap.Range {
 	n := int64(length)
 	if r.inBits {
@@ -41,8 +40,8 @@ func (r *bitRange) over(length int) bitmap.Range {
 	return bitmap.Range{First: first * 8, Last: last*8 + 7}
 }
 
-// runBitCount looks at its key before it looks at its arguments, as Redis does:
-// where there is no key, wrong ones do not matter.
+// runBitCount looks at its key before it looks at its arguments, as Redis does: wrong arguments are
+// not an error if the key does not exist.
 func runBitCount(c *command.Ctx, args [][]byte) {
 	e, ok := c.ReadString(args[1])
 	if !ok {
@@ -98,7 +97,7 @@ func runBitPos(c *command.Ctx, args [][]byte) {
 		return
 	}
 	if e == nil {
-		// Zeros without end.
+		// A missing key is a string of zeros without end.
 		c.Out.Int(-bit)
 		return
 	}
@@ -117,7 +116,7 @@ func runBitPos(c *command.Ctx, args [][]byte) {
 	part := r.over(len(text))
 	at := bitmap.First(text, part, int(bit), c.Pause)
 	if at < 0 && bit == 0 && len(args) < 5 && part.First <= part.Last {
-		// What lies behind the text is zeros, if the range has no end.
+		// Behind the text there are only zeros, if the range has no end.
 		at = part.Last + 1
 	}
 	c.Out.Int(at)

@@ -25,7 +25,8 @@ const (
 	fieldIncrBy
 )
 
-// fieldOpKindOf is the operation of a name, with more arguments behind it.
+// fieldOpKindOf returns the operation of a name. It returns false if fewer than the needed
+// arguments follow.
 func fieldOpKindOf(name []byte, more int) (fieldOpKind, bool) {
 	switch {
 	case command.EqualFold(name, "get"):
@@ -51,8 +52,8 @@ func overflowOf(name []byte) (bitmap.Overflow, bool) {
 	return 0, false
 }
 
-// bitFieldMode lets a BITFIELD that only reads run as a read. Of arguments that
-// are wrong either is right: the handler changes nothing.
+// bitFieldMode lets a BITFIELD that only reads run as a read. If the arguments are wrong, either
+// mode will do: the handler changes nothing.
 func bitFieldMode(args [][]byte) sched.Mode {
 	for i := 2; i < len(args); i += 3 {
 		switch {
@@ -104,7 +105,7 @@ func fieldOps(c *command.Ctx, args [][]byte) ([]fieldOp, bool) {
 // fieldArg reads a field's type and place. It answers the error itself.
 func fieldArg(c *command.Ctx, typ, offset []byte) (f bitmap.Field, ok bool) {
 	if i := bytes.IndexByte(typ, 0); i >= 0 {
-		typ = typ[:i] // a text ends there in C
+		typ = typ[:i] // in C the text ends at a zero byte
 	}
 	if len(typ) > 0 {
 		var n int64
@@ -165,8 +166,8 @@ func readFields(c *command.Ctx, key []byte, ops []fieldOp) {
 	}
 }
 
-// writeFields runs operations on a string that they make at least length bytes
-// long, also where all of them fail, as in Redis.
+// writeFields runs operations on a string and makes the string at least length bytes long, as Redis
+// does even if every operation fails.
 func writeFields(c *command.Ctx, key []byte, ops []fieldOp, length int) {
 	e, ok := c.WriteString(key)
 	if !ok {
@@ -189,8 +190,8 @@ func writeFields(c *command.Ctx, key []byte, ops []fieldOp, length int) {
 	}
 }
 
-// run runs one operation and answers it. It tells whether it wrote, and whether
-// that changed the field.
+// run runs one operation and answers it. done reports whether it wrote, and differs whether that
+// changed the field.
 func (o *fieldOp) run(c *command.Ctx, text []byte) (done, differs bool) {
 	old := o.field.Get(text)
 	if o.kind == fieldGet {

@@ -14,8 +14,8 @@ func setBitGrowth(args [][]byte, sizes *command.Sizes) int64 {
 	return command.TextGrowth(args[1], at>>3+1, sizes)
 }
 
-// bitFieldGrowth takes every number in the arguments of a SET or INCRBY for a
-// place: whatever is the greatest bounds the end.
+// bitFieldGrowth takes every number in the arguments of a SET or INCRBY for an offset. The greatest
+// of them bounds the end of the string.
 func bitFieldGrowth(args [][]byte, sizes *command.Sizes) int64 {
 	const widestBits = 64
 	end := int64(0)
@@ -35,7 +35,7 @@ func bitFieldGrowth(args [][]byte, sizes *command.Sizes) int64 {
 					width = n
 				}
 			}
-			at *= width // what wraps around is refused or near, as the handler has it
+			at *= width // an offset that wraps around is refused or near, as in the handler
 		}
 		if at >= 0 && at>>3 < sizes.ValueBytesMax {
 			end = max(end, (at+widestBits)>>3+1)

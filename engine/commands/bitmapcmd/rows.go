@@ -1,8 +1,8 @@
 // Package bitmapcmd is the commands on the bits of strings: SETBIT, BITCOUNT, BITOP, BITFIELD and
 // their like.
 //
-// Rows has a row for each command. What they compute is package bitmap. A far bit makes a long
-// string out of few bytes, so each row says what a call grows by (Spec.Grows), and a handler counts
+// Rows has a row for each command. Package bitmap does the work on the bits. A far bit makes a long
+// string out of few bytes, so each row says how much a call grows its key (Spec.Grows), and a handler counts
 // the zeros that it is about to write (Ctx.CopySteps) before it writes them.
 package bitmapcmd
 
@@ -11,10 +11,10 @@ import (
 	"lockstep/engine/command/arg"
 )
 
-// argBitUnit says whether places are counted in bytes or in bits.
+// argBitUnit says whether indexes count bytes or bits.
 var argBitUnit = arg.OneOf("index_unit", arg.Token("byte", "BYTE"), arg.Token("bit", "BIT")).AddedIn("7.0.0").Opt()
 
-// argField is where a field stands and of what type it is, behind a token.
+// argField is the type and the offset of a field, behind a token.
 func argField(name string, more ...arg.Arg) arg.Arg {
 	return arg.Block(name, append([]arg.Arg{arg.Of("encoding", "string"), arg.Of("offset", "integer")}, more...)...)
 }

@@ -25,7 +25,7 @@ func geoPlaceArg(c *command.Ctx, args [][]byte) (p geo.Point, ok bool) {
 	return p, true
 }
 
-// runGeoAdd is ZADD with scores made of places.
+// runGeoAdd is ZADD with scores that are computed from places.
 func runGeoAdd(c *command.Ctx, args [][]byte) {
 	var o zsetcmd.AddOptions
 	at := 2

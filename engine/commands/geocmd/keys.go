@@ -5,14 +5,14 @@ import (
 	"lockstep/engine/sched"
 )
 
-// geoOptionsAt is where Redis begins to look for STORE: at the first option of
-// GEORADIUSBYMEMBER, before which any word may stand, for without an index its unit is
-// not looked at; and at the unit of GEORADIUS, which fails with such a one.
+// geoOptionsAt is where Redis begins to look for STORE. For GEORADIUSBYMEMBER this is the first
+// option; any word may stand before it, because Redis does not look at the unit if the index does
+// not exist. For GEORADIUS this is the unit, and the command fails if the unit is STORE.
 const geoOptionsAt = 5
 
-// geoStoreKey is the key spec of a key that GEORADIUS stores to: the one behind
-// a word, which COMMAND INFO says to look for from a place on. The last such word
-// counts, be it STORE or STOREDIST.
+// geoStoreKey is the key spec of the key that GEORADIUS stores to: the argument behind a word.
+// COMMAND INFO gives the argument at which the search for the word starts. The last such word
+// counts, whether STORE or STOREDIST.
 func geoStoreKey(word string, from int) command.KeySpec {
 	find := func(args [][]byte) (pos int, stores bool) {
 		for i := geoOptionsAt; i+1 < len(args); i++ {

@@ -36,12 +36,12 @@ var (
 	}
 )
 
-// argGeoCount is how many members are wanted; anyOf lets it be any of them.
+// argGeoCount is how many members to return. anyOf is the option that allows any of them.
 func argGeoCount(anyOf arg.Arg) arg.Arg {
 	return arg.Block("count", arg.Of("count", "integer").After("COUNT"), anyOf).Opt()
 }
 
-// geoRadiusArgs are the arguments of GEORADIUS and its relatives around a center.
+// geoRadiusArgs are the arguments of GEORADIUS and its variants, with center as the center.
 func geoRadiusArgs(anyOf arg.Arg, center ...arg.Arg) []arg.Arg {
 	return slices.Concat(
 		[]arg.Arg{arg.Key("key", 1)}, center, []arg.Arg{arg.Of("radius", "double"), argUnit}, argGeoWith, []arg.Arg{argGeoCount(anyOf), arg.Order},

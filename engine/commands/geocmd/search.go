@@ -19,12 +19,12 @@ const (
 	geoFarthest
 )
 
-// geoQuery is what GEOSEARCH and its relatives are asked for.
+// geoQuery is a query of GEOSEARCH and its relatives.
 type geoQuery struct {
 	set   *zset.Set // nil: there is none
 	shape geo.Shape
-	// search: GEOSEARCH and GEOSEARCHSTORE, whose options say from where and how
-	// far. store: its result goes to storeKey.
+	// search is set for GEOSEARCH and GEOSEARCHSTORE, whose options say from where and how far.
+	// searchStore is set for GEOSEARCHSTORE alone.
 	search, readOnly, searchStore          bool
 	fromMember, fromPlace, byRadius, byBox bool
 	withDist, withHash, withCoord, any     bool
@@ -68,7 +68,7 @@ func (q *geoQuery) box(c *command.Ctx, args [][]byte) (ok bool) {
 	return ok
 }
 
-// member takes a member's place for the center. It answers the error itself.
+// member makes the place of a member the center. It answers the error itself.
 func (q *geoQuery) member(c *command.Ctx, member []byte) bool {
 	score, ok := q.set.Score(member)
 	if !ok {
@@ -126,7 +126,7 @@ func (q *geoQuery) flag(a []byte) int {
 	return 1
 }
 
-// option takes an option with a value.
+// option reads an option that has a value.
 func (q *geoQuery) option(c *command.Ctx, args [][]byte) (taken int, ok bool) {
 	if len(args) < 2 {
 		return 0, true
@@ -148,7 +148,7 @@ func (q *geoQuery) option(c *command.Ctx, args [][]byte) (taken int, ok bool) {
 	return 2, true
 }
 
-// searchOption takes an option of GEOSEARCH alone.
+// searchOption reads an option that only GEOSEARCH has.
 func (q *geoQuery) searchOption(c *command.Ctx, args [][]byte) (taken int, ok bool) {
 	switch a := args[0]; {
 	case command.EqualFold(a, "frommember") && len(args) > 1 && !q.fromPlace:
@@ -179,7 +179,7 @@ func (q *geoQuery) searchOption(c *command.Ctx, args [][]byte) (taken int, ok bo
 	return 0, true
 }
 
-// problem is the error for options that do not go together.
+// problem returns the error for options that exclude each other, or "".
 func (q *geoQuery) problem(command []byte) string {
 	switch {
 	case q.storeKey != nil && (q.withDist || q.withHash || q.withCoord):
@@ -203,7 +203,7 @@ type geoFound struct {
 	distance float64 // metres
 }
 
-// find returns what was asked for. Where it returns false it has answered.
+// find returns the members that match. If it returns false it has written the error reply.
 func (q *geoQuery) find(c *command.Ctx) ([]geoFound, bool) {
 	if q.set == nil {
 		return nil, true
@@ -220,7 +220,7 @@ func (q *geoQuery) find(c *command.Ctx) ([]geoFound, bool) {
 		}
 		low, high := cell.Scores()
 		for _, e := range q.set.From(q.set.Below(low, false)) {
-			// Without steps nothing is gone over: a transaction may ask again.
+			// Without steps left the walk stops at once: a transaction may repeat the query.
 			if e.Score >= high || visited > left {
 				break
 			}
@@ -244,8 +244,8 @@ func (q *geoQuery) find(c *command.Ctx) ([]geoFound, bool) {
 	return found, true
 }
 
-// sort sorts by distance; a count without an order wants the nearest. Members
-// at the same distance stay in the order in which they were found.
+// sort sorts by distance. A count without an order means the nearest. Members at the same distance
+// stay in the order in which they were found.
 func (q *geoQuery) sort(c *command.Ctx, found []geoFound) {
 	order := q.order
 	if order == geoUnsorted && q.count > 0 && !q.any {
@@ -269,7 +269,7 @@ func (q *geoQuery) sort(c *command.Ctx, found []geoFound) {
 	})
 }
 
-// geoAnswer finds and answers or stores; args begin with the command.
+// geoAnswer runs the query and answers or stores the result; args begin with the command.
 func geoAnswer(c *command.Ctx, q *geoQuery, args, options [][]byte) {
 	if !q.options(c, options) {
 		return
@@ -348,7 +348,7 @@ func runGeoRadiusByMemberRO(c *command.Ctx, args [][]byte) {
 	geoByMember(c, args, &geoQuery{readOnly: true})
 }
 
-// geoByMember does not look at the radius where there is no set, as Redis.
+// geoByMember does not look at the radius if the set does not exist, as in Redis.
 func geoByMember(c *command.Ctx, args [][]byte, q *geoQuery) {
 	var ok bool
 	if q.set, ok = zsetcmd.ReadSortedSet(c, args[1]); !ok {

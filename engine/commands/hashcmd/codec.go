@@ -11,7 +11,7 @@ import (
 	"lockstep/engine/rdb"
 )
 
-// Codecs say how hashes stand in snapshots, payloads and digests.
+// Codecs say how hashes are stored in snapshots, payloads and digests.
 var Codecs = []command.Codec{{
 	Kind: engine.KindHash,
 	Types: []byte{
@@ -22,7 +22,7 @@ var Codecs = []command.Codec{{
 	RedisKind: 4, Mix: mixHash,
 }}
 
-// hashType is the type that tells exactly how the hash is kept.
+// hashType is the RDB type that describes exactly how the hash is stored in memory.
 func hashType(e *engine.Entry) byte {
 	switch h := e.Object().(*hash.Hash); {
 	case h.Large() && h.Timed():
@@ -48,7 +48,7 @@ func writeHashValue(out *rdb.Value, e *engine.Entry) {
 	out.Length(uint64(h.Len()))
 	for f := range h.All() {
 		if h.Timed() {
-			// Times are counted from one millisecond before the first.
+			// Times count from one millisecond before the first expiry.
 			since := uint64(0)
 			if f.ExpireAtMs != 0 {
 				since = uint64(fieldTime(out, f.ExpireAtMs)-fieldTime(out, first)) + 1
@@ -60,11 +60,10 @@ func writeHashValue(out *rdb.Value, e *engine.Entry) {
 	}
 }
 
-// noExpiry is how Redis writes the first expiry of a hash in which no field has
-// one any more.
+// noExpiry is what Redis writes as the first expiry if no field of the hash has one any more.
 const noExpiry = 1<<48 - 1
 
-// fieldTime is the expiry of a field as it is to be written.
+// fieldTime is the expiry of a field as it is written.
 func fieldTime(out *rdb.Value, ms int64) int64 { return min(out.Time(ms), noExpiry-1) }
 
 func minExpiry(firstMs int64) int64 {
@@ -74,8 +73,8 @@ func minExpiry(firstMs int64) int64 {
 	return firstMs
 }
 
-// listpackItems are what stands in the listpack of a small hash: fields, values
-// and, if it is timed, expiries, 0 being none.
+// listpackItems are the items in the listpack of a small hash: fields, values and, if the hash is
+// timed, expiries. 0 means no expiry.
 func listpackItems(out *rdb.Value, h *hash.Hash) iter.Seq[[]byte] {
 	timed := h.Timed()
 	return func(yield func([]byte) bool) {
@@ -105,7 +104,7 @@ func mixHash(d *command.Digest, e *engine.Entry) {
 }
 
 func readHashValue(in *rdb.Source, typ byte, key []byte, limits *command.Settings) (*engine.Entry, error) {
-	// Without limits nothing that is read as a plain hash is small.
+	// Without limits every hash of the plain types is read as a large one.
 	h, keep := hash.NewLarge(), hash.Limits{}
 	if limits != nil {
 		h, keep = hash.New(), hash.Limits{EntriesMax: limits.HashPackEntriesMax, ValueBytesMax: limits.HashPackValueBytesMax}
@@ -153,7 +152,7 @@ func readPlainHash(in *rdb.Source, timed bool, h *hash.Hash, keep hash.Limits) e
 			return err
 		}
 		if !h.Set(f, keep) {
-			return rdb.ErrFormat // it comes twice
+			return rdb.ErrFormat // the field comes twice
 		}
 	}
 	return nil
@@ -183,7 +182,7 @@ func readField(in *rdb.Source, timed bool, first int64) (f hash.Field, err error
 	if err != nil {
 		return f, err
 	}
-	f.Name = append([]byte(nil), name...) // it is valid until the next read
+	f.Name = append([]byte(nil), name...) // in.Text is valid until the next read
 	f.Value, err = in.Text()
 	return f, err
 }
@@ -226,16 +225,16 @@ func readSmallHash(in *rdb.Source, typ byte) (*hash.Hash, error) {
 	return hash.NewSmall(fields.all, timed), nil
 }
 
-// fieldReader gathers the items of a blob.
+// fieldReader collects the items of a blob.
 type fieldReader struct {
 	timed bool
-	// time is an expiry that was read as it is to be kept.
+	// time converts an expiry from the blob to the one that is kept.
 	time func(ms int64) int64
 	all  []hash.Field
-	// seen are the names so far: a blob that says the same again and again is packed
-	// to next to nothing, and must end before all of it is gathered.
+	// seen are the names so far. A blob that repeats one name compresses to almost nothing, so
+	// reading must end at the first repetition, before all of the blob is collected.
 	seen map[string]struct{}
-	// at is the part of the last field that comes next: 0 is a new field.
+	// at is the part of the last field that comes next. 0 starts a new field.
 	at int
 }
 

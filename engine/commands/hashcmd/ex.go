@@ -33,7 +33,7 @@ func runHGetDel(c *command.Ctx, args [][]byte) {
 	})
 }
 
-// hGetExMode: without an option, HGETEX only reads.
+// hGetExMode: without an option HGETEX only reads.
 func hGetExMode(args [][]byte) sched.Mode {
 	if len(args) > 2 && command.EqualFold(args[2], "fields") {
 		return sched.Shared
@@ -81,19 +81,19 @@ func runHGetEx(c *command.Ctx, args [][]byte) {
 	})
 }
 
-// fieldExpiry is what HGETEX and HSETEX do to the expiry of a field: they set
-// it or, without a kind, take it away.
+// fieldExpiry is what HGETEX and HSETEX do to the expiry of a field. They set it, or remove it if
+// there is no kind.
 type fieldExpiry struct {
 	kind command.ExpiryKind
 	atMs int64
 }
 
-// past tells that a field given this expiry is gone at once.
+// past reports whether a field with this expiry is gone at once.
 func (x *fieldExpiry) past(c *command.Ctx) bool {
 	return x.kind != command.ExpiryNone && x.atMs <= c.NowMs
 }
 
-// changesAny tells whether one of the fields would change.
+// changesAny reports whether the expiry changes one of the fields.
 func (x *fieldExpiry) changesAny(c *command.Ctx, h *hash.Hash, names [][]byte) bool {
 	for _, name := range names {
 		if f, there := LiveField(c, h, name); there && (x.kind != command.ExpiryNone || f.ExpireAtMs != 0) {
@@ -139,7 +139,7 @@ func readHashFields(c *command.Ctx, args [][]byte) {
 
 // hSetExOptions are the options of HSETEX, and the fields behind them.
 type hSetExOptions struct {
-	// onlyNew sets the fields if none is there, onlyOld if all are.
+	// onlyNew sets the fields if none exists, onlyOld if all exist.
 	onlyNew, onlyOld, keep bool
 	expiry                 fieldExpiry
 	// pairs are fields and values.
@@ -187,7 +187,7 @@ func (o *hSetExOptions) parse(c *command.Ctx, args [][]byte) bool {
 	return false
 }
 
-// parsePairs reads the number of fields and the fields.
+// parsePairs reads the number of fields and the fields with their values.
 func (o *hSetExOptions) parsePairs(c *command.Ctx, args [][]byte) bool {
 	if len(args) < 3 {
 		c.Out.Error(command.ErrArityOf("hsetex"))
@@ -206,7 +206,7 @@ func (o *hSetExOptions) parsePairs(c *command.Ctx, args [][]byte) bool {
 	return true
 }
 
-// allowed tells whether the condition holds.
+// allowed reports whether the condition FNX or FXX holds.
 func (o *hSetExOptions) allowed(c *command.Ctx, h *hash.Hash) bool {
 	for i := 0; i < len(o.pairs) && (o.onlyNew || o.onlyOld); i += 2 {
 		if _, there := LiveField(c, h, o.pairs[i]); there != o.onlyOld {

@@ -41,8 +41,8 @@ func fieldExpiryArg(c *command.Ctx, kind command.ExpiryKind, arg []byte, called 
 	return atMs, true
 }
 
-// fieldList reads FIELDS, their number, and the fields. It answers the error itself, badCount being the one
-// for a wrong number.
+// fieldList reads FIELDS, their number, and the fields. It answers the error itself; badCount is
+// the error for a wrong number.
 func fieldList(c *command.Ctx, args [][]byte, badCount string) (names [][]byte, ok bool) {
 	if len(args) == 0 || !command.EqualFold(args[0], "fields") {
 		c.Out.Error(ErrFieldsMissing)
@@ -63,10 +63,10 @@ func fieldList(c *command.Ctx, args [][]byte, badCount string) (names [][]byte, 
 	return args[2:], true
 }
 
-// What the commands that expire fields answer for each of them.
+// Replies of the commands that expire fields, one for each field.
 const (
 	fieldMissing     = -2
-	fieldWithout     = -1 // it has no expiry
+	fieldWithout     = -1 // the field has no expiry
 	fieldUnchanged   = 0  // the condition does not hold
 	fieldChanged     = 1
 	fieldDeletedPast = 2 // the time has passed already
@@ -145,8 +145,8 @@ func runHPExpireTime(c *command.Ctx, args [][]byte) { fieldLifetimes(c, args, c.
 
 func ceilSec(ms int64) int64 { return (ms + 999) / 1000 }
 
-// fieldLifetimes answers of each field that expires, -1 for one that does not
-// and -2 for one that is not there.
+// fieldLifetimes answers of(expiry) for each field that expires, -1 for a field without an expiry,
+// and -2 for a missing field.
 func fieldLifetimes(c *command.Ctx, args [][]byte, of func(atMs int64) int64) {
 	h, ok := readHash(c, args[1])
 	if !ok {
@@ -169,8 +169,8 @@ func fieldLifetimes(c *command.Ctx, args [][]byte, of func(atMs int64) int64) {
 	}
 }
 
-// changeFields answers for each field what judge says of it, and changes those
-// of which it says more than zero. Where there are none, nothing is touched.
+// changeFields answers what judge returns for each field, and changes the fields for which judge
+// returns more than zero. If there are no such fields it does not touch the key.
 func changeFields(c *command.Ctx,
 	key []byte, h *hash.Hash, e *engine.Entry, names [][]byte,
 	judge func(h *hash.Hash, name []byte) int, event string, change func(h *hash.Hash, name []byte),

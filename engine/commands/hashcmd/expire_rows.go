@@ -5,8 +5,8 @@ import (
 	"lockstep/engine/command/arg"
 )
 
-// FieldExpiryRows are the commands on the expiry of a hash's fields, of Redis
-// 7.4 and 8. Handlers stand in expire.go and ex.go.
+// FieldExpiryRows are the commands of Redis 7.4 and 8 on the expiry of a hash's fields. Their
+// handlers are in expire.go and ex.go.
 var FieldExpiryRows = []*command.Spec{
 	expireFieldsRow("hexpire", "seconds", "integer", runHExpire, "Lets fields of a hash expire after a number of seconds."),
 	expireFieldsRow("hpexpire", "milliseconds", "integer", runHPExpire, "Lets fields of a hash expire after a number of milliseconds."),
@@ -82,7 +82,7 @@ func argFields() arg.Arg {
 	return arg.Block("fields", arg.Of("numfields", "integer"), arg.Of("field", "string").Many()).After("FIELDS")
 }
 
-// argFieldExpiry is an expiry in one of four forms, or something else.
+// argFieldExpiry is an expiry in one of four forms, or the argument other.
 func argFieldExpiry(other arg.Arg) arg.Arg {
 	return arg.OneOf("expiration",
 		arg.Of("seconds", "integer").After("EX"),

@@ -19,7 +19,7 @@ import (
 	"lockstep/tests/kit/cmdtest"
 )
 
-// TestFieldExpiryCommands runs them all, on a small hash and on a large one.
+// TestFieldExpiryCommands runs all commands on a small hash and on a large one.
 func TestFieldExpiryCommands(t *testing.T) {
 	for _, entries := range []int64{512, 0} {
 		r := cmdtest.NewRunner(t)
@@ -141,8 +141,8 @@ func TestGetAndSetWithExpiry(t *testing.T) {
 	`)
 }
 
-// TestFieldsGoWhenTheirTimeComes moves the clock on: for all commands a field
-// is gone, and the key with the last, whether something has deleted it or not.
+// TestFieldsGoWhenTheirTimeComes moves the clock on. When its time has come every command must see
+// a field as gone, and the key with its last field, whether they were deleted or not.
 func TestFieldsGoWhenTheirTimeComes(t *testing.T) {
 	for _, entries := range []int64{512, 0} {
 		r := cmdtest.NewRunner(t)
@@ -190,7 +190,7 @@ func TestFieldsGoWhenTheirTimeComes(t *testing.T) {
 	}
 }
 
-// dueNow lists the keys that the index has as due.
+// dueNow lists the keys that are due according to the index.
 func dueNow(r *cmdtest.Runner) string {
 	var due []engine.Due
 	for slot := range int32(r.KS.LockSlots()) {
@@ -199,8 +199,7 @@ func dueNow(r *cmdtest.Runner) string {
 	return fmt.Sprint(due)
 }
 
-// TestDueFieldsAreFoundAndTakenOut follows a hash through the index and
-// lockstep.expire.
+// TestDueFieldsAreFoundAndTakenOut follows a hash through the index and lockstep.expire.
 func TestDueFieldsAreFoundAndTakenOut(t *testing.T) {
 	r := cmdtest.NewRunner(t)
 	var events []string
@@ -248,8 +247,7 @@ func TestDueFieldsAreFoundAndTakenOut(t *testing.T) {
 	}
 }
 
-// TestExpireTakesOutAPartAtATime leaves what is too much for one entry in the
-// index.
+// TestExpireTakesOutAPartAtATime: fields beyond the bound of one entry stay in the index.
 func TestExpireTakesOutAPartAtATime(t *testing.T) {
 	r := cmdtest.NewRunner(t)
 	const n = keycmd.PurgeMax + 100
@@ -274,8 +272,8 @@ func TestExpireTakesOutAPartAtATime(t *testing.T) {
 	}
 }
 
-// TestReadsAtTheLeaderSeeWhatIsDue expects c.Due when a field is due by the
-// leader's clock and not by the log's, and only then.
+// TestReadsAtTheLeaderSeeWhatIsDue expects c.Due exactly if a field is due by the leader's clock
+// and not yet by the log's.
 func TestReadsAtTheLeaderSeeWhatIsDue(t *testing.T) {
 	r := cmdtest.NewRunner(t)
 	r.NowMs = 1_000_000
@@ -301,7 +299,7 @@ func TestReadsAtTheLeaderSeeWhatIsDue(t *testing.T) {
 			}
 		}
 	}
-	// What the log has as gone waits for nothing.
+	// A read does not wait for a field that has expired by the log's time.
 	r.NowMs += 10
 	var out reply.Writer
 	c := command.Ctx{KS: r.KS, Out: &out, Times: command.Times{NowMs: r.NowMs, LeaderMs: r.NowMs + 5}, Meter: command.Meter{Settings: &r.Settings}}
@@ -311,8 +309,8 @@ func TestReadsAtTheLeaderSeeWhatIsDue(t *testing.T) {
 	}
 }
 
-// TestIndexStaysRight runs random commands, with cuts opened and closed, and
-// compares the index with all keys.
+// TestIndexStaysRight runs random commands, while cuts open and close, and compares the index with
+// all keys.
 func TestIndexStaysRight(t *testing.T) {
 	for seed := range int64(4) {
 		r := cmdtest.NewRunner(t)
@@ -351,8 +349,7 @@ func TestIndexStaysRight(t *testing.T) {
 	}
 }
 
-// checkIndex compares what the index has, and the memory, with what the entries
-// say.
+// checkIndex compares the index, and the memory, with the entries.
 func checkIndex(t *testing.T, r *cmdtest.Runner, step int) {
 	t.Helper()
 	const never = 1 << 60
@@ -387,8 +384,8 @@ func checkIndex(t *testing.T, r *cmdtest.Runner, step int) {
 	}
 }
 
-// TestTimedHashesAreSaved dumps and restores hashes whose fields expire, and
-// writes them to a file: order, encoding and times stay.
+// TestTimedHashesAreSaved dumps and restores hashes whose fields expire, and writes them to a file.
+// Order, encoding and times stay the same.
 func TestTimedHashesAreSaved(t *testing.T) {
 	r := cmdtest.NewRunner(t)
 	r.NowMs = 1_000_000
@@ -423,7 +420,7 @@ func TestTimedHashesAreSaved(t *testing.T) {
 			t.Errorf("%s: digest %s, want %s", key, got, want)
 		}
 	}
-	// The file of a snapshot is read without limits.
+	// A snapshot's file is read without limits.
 	var file bytes.Buffer
 	out := rdb.NewWriter(&file)
 	e := r.KS.Find(r.KS.LockSlot([]byte("large")), 0, []byte("large"))

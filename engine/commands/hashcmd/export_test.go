@@ -1,5 +1,5 @@
 package hashcmd
 
-// What tests reach of the package's inside.
+// Internals of the package that tests in other packages use.
 
 var RunHGet = runHGet

@@ -17,9 +17,9 @@ import (
 	"lockstep/tests/kit/cmdtest"
 )
 
-// TestHashesAnswerAsRedisDoes compares all replies: with Redis's limits, under
-// which all hashes are small and keep their order, and with limits that make
-// most of them large; their order is not compared.
+// TestHashesAnswerAsRedisDoes compares all replies. It runs with Redis's limits, under which all
+// hashes are small and keep their order, and with limits that make most hashes large. The order of
+// large hashes is not compared.
 func TestHashesAnswerAsRedisDoes(t *testing.T) {
 	n := 15_000
 	if testing.Short() {
@@ -67,8 +67,7 @@ func differHashes(t *testing.T, proto int, seed int64, n int, entries int64) {
 	}
 }
 
-// unordered tells whether the order of a reply depends on how a large hash is
-// kept.
+// unordered reports whether the order of a reply depends on how a large hash is stored.
 func unordered(args [][]byte) bool {
 	return slices.Contains([]string{"hgetall", "hkeys", "hvals", "hscan", "hrandfield"}, strings.ToLower(string(args[0])))
 }
@@ -97,8 +96,8 @@ func fillHash(r *cmdtest.Runner, key string, n int) {
 	}
 }
 
-// TestRandomFieldsAreFair draws from a small and a large hash: with repetitions
-// and without, every field about as often as the others.
+// TestRandomFieldsAreFair draws from a small and a large hash, with repetitions and without. Every
+// field must come about as often as the others.
 func TestRandomFieldsAreFair(t *testing.T) {
 	for _, n := range []int{20, 600} {
 		r := cmdtest.NewRunner(t)
@@ -134,7 +133,7 @@ func TestRandomFieldsAreFair(t *testing.T) {
 	}
 }
 
-// TestRandomFieldsInRESP3 gives a field with its value as a pair.
+// TestRandomFieldsInRESP3: a field and its value are a pair.
 func TestRandomFieldsInRESP3(t *testing.T) {
 	r := cmdtest.NewRunner(t)
 	r.Proto = reply.RESP3
@@ -149,8 +148,8 @@ func TestRandomFieldsInRESP3(t *testing.T) {
 	`)
 }
 
-// TestHScanWalksALargeHash gives every field that was there all the time, and
-// goes on when the hash changes between the calls.
+// TestHScanWalksALargeHash: HSCAN returns every field that exists all the time, and goes on when
+// the hash changes between the calls.
 func TestHScanWalksALargeHash(t *testing.T) {
 	r := cmdtest.NewRunner(t)
 	fillHash(r, "h", 2000)
@@ -182,8 +181,7 @@ func TestHScanWalksALargeHash(t *testing.T) {
 	`)
 }
 
-// TestHashEvents expects the events that Redis gives, and none where nothing
-// changes.
+// TestHashEvents expects the events that Redis sends, and none if nothing changes.
 func TestHashEvents(t *testing.T) {
 	r := cmdtest.NewRunner(t)
 	var got []string
@@ -236,7 +234,7 @@ func hashesForDumps(r *cmdtest.Runner) []string {
 	return []string{"small", "many", "long"}
 }
 
-// sameHash tells whether two replies to HGETALL hold the same.
+// sameHash reports whether two replies to HGETALL hold the same fields.
 func sameHash(t *testing.T, a, b []byte) bool {
 	t.Helper()
 	pairsOf := func(raw []byte) map[string]string {
@@ -250,8 +248,7 @@ func sameHash(t *testing.T, a, b []byte) bool {
 	return fmt.Sprint(pairsOf(a)) == fmt.Sprint(pairsOf(b))
 }
 
-// TestHashDumpsGoBothWays restores in redis-server what is dumped here, and
-// here what it dumps.
+// TestHashDumpsGoBothWays restores our dumps in redis-server, and the dumps of redis-server here.
 func TestHashDumpsGoBothWays(t *testing.T) {
 	o, r := cmdtest.StartOracle(t), cmdtest.NewRunner(t)
 	for _, key := range hashesForDumps(r) {
@@ -279,8 +276,8 @@ func TestHashDumpsGoBothWays(t *testing.T) {
 	}
 }
 
-// TestOldHashesAreRead restores the forms of older versions, and what they
-// become depends on the limits, here as there.
+// TestOldHashesAreRead restores the forms of older versions. Their encoding afterwards depends on
+// the limits, as it does in redis-server.
 func TestOldHashesAreRead(t *testing.T) {
 	o, r := cmdtest.StartOracle(t), cmdtest.NewRunner(t)
 	long := strings.Repeat("v", 70)
@@ -317,7 +314,7 @@ func TestOldHashesAreRead(t *testing.T) {
 // text6 is the length of a text of up to 16383 bytes.
 func text6(n int) string { return string(rdb.AppendLength(nil, uint64(n))) }
 
-// TestHostileHashesAreRefused restores hashes that are not in order.
+// TestHostileHashesAreRefused restores hashes with invalid content.
 func TestHostileHashesAreRefused(t *testing.T) {
 	twice := rdb.AppendListpack(nil, slices.Values([][]byte{[]byte("a"), []byte("1"), []byte("a"), []byte("2")}))
 	bad := func(ttl string) string {
@@ -343,8 +340,8 @@ func TestHostileHashesAreRefused(t *testing.T) {
 	}
 }
 
-// FuzzHashPayload takes any body as a hash, with limits and without: what is
-// taken is written and read to the same again.
+// FuzzHashPayload reads any body as a hash, with limits and without. A body that is accepted must
+// survive a write and a read unchanged.
 func FuzzHashPayload(f *testing.F) {
 	r := cmdtest.NewRunner(f)
 	fillHash(r, "h", 5)

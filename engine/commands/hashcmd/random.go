@@ -7,8 +7,8 @@ import (
 	"lockstep/engine/hash"
 )
 
-// hashPicksMax is the greatest number of fields, drawn with repetitions, that
-// HRANDFIELD answers. Redis tries to answer any number.
+// hashPicksMax is the most fields, drawn with repetitions, that HRANDFIELD answers. Redis tries to
+// answer any number.
 const hashPicksMax = 1 << 20
 
 func runHRandField(c *command.Ctx, args [][]byte) {
@@ -100,8 +100,8 @@ func fieldsByRank(c *command.Ctx, h *hash.Hash, n int) func(rank int) hash.Field
 	return func(rank int) hash.Field { return fields[rank] }
 }
 
-// goneSteps counts the steps for going over a hash, which may be nil, of which
-// fields are gone that were not taken out yet: they are gone over for no answer.
+// goneSteps counts the steps for walking over a hash that has expired fields not removed yet: the
+// walk visits them and answers nothing for them. The hash may be nil.
 func goneSteps(c *command.Ctx, h *hash.Hash) bool {
 	return h == nil || h.Len() == lenOf(c, h) || c.Steps(int64(h.Len())/command.StepKeys)
 }

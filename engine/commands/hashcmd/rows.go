@@ -1,12 +1,12 @@
 // Package hashcmd is the commands on hashes, and on the expiry of their fields: HSET, HGETALL,
 // HEXPIRE, HGETEX and their like.
 //
-// Rows and FieldExpiryRows have a row for each command, Codecs says how a hash stands in snapshots
-// and dumps. The hash itself is package hash.
+// Rows and FieldExpiryRows have a row for each command, Codecs says how a hash is stored in
+// snapshots and dumps. The hash itself is package hash.
 //
-// A field whose expiry has come stays in the hash until a command that changes the hash, or an entry
-// of the leader, takes it out. So a handler looks for fields with LiveField and counts them with
-// LenAt, never with Len alone: a read may hold the key shared, and cannot delete.
+// A field that has expired stays in the hash until it is removed by a command that changes the
+// hash, or by an entry of the leader. So a handler looks up fields with LiveField and counts them
+// with LenAt, never with Len alone: a read may hold the key shared, and cannot delete.
 package hashcmd
 
 import (

@@ -7,9 +7,9 @@ import (
 	"lockstep/engine/hash"
 )
 
-// runHScan walks on from a cursor: the hash of the next field. So it goes on
-// after a restart, or on another node, and misses no field that was there all
-// the time. A small hash is given as a whole, whatever the cursor.
+// runHScan walks on from a cursor, which is the hash of the next field. So a scan goes on after a
+// restart or on another node, and misses no field that exists all the time. A small hash is
+// answered as a whole, whatever the cursor.
 func runHScan(c *command.Ctx, args [][]byte) {
 	from, ok := c.CursorArg(args[2])
 	if !ok {
@@ -41,7 +41,7 @@ func runHScan(c *command.Ctx, args [][]byte) {
 	case h == nil:
 	case !h.Large():
 		eachField(c, h, visit)
-	case from.Slot == 0: // else it is behind the greatest hash
+	case from.Slot == 0: // otherwise the cursor is behind the greatest hash
 		next = h.Scan(from.Hash, o.Count, visit)
 	}
 	if c.OutOfTries(c.Out.Len()) {

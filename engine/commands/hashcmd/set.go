@@ -21,8 +21,8 @@ func runHMSet(c *command.Ctx, args [][]byte) {
 	}
 }
 
-// setFields sets the fields that follow the key, each with its value behind it,
-// and returns how many are new. It answers errors itself.
+// setFields sets the fields that follow the key, each followed by its value, and returns how many
+// are new. It answers errors itself.
 func setFields(c *command.Ctx, args [][]byte, called string) (created int, ok bool) {
 	if len(args)%2 != 0 {
 		c.Out.Error(command.ErrArityOf(called))
@@ -126,7 +126,7 @@ func runHDel(c *command.Ctx, args [][]byte) {
 	c.Out.Int(int64(deleteFields(c, args[1], h, e, args[2:])))
 }
 
-// setField sets one field and gives an event.
+// setField sets one field and sends an event.
 func setField(c *command.Ctx, key []byte, e *engine.Entry, f hash.Field, event string) {
 	editHash(c, key, e, func(h *hash.Hash) {
 		h.Set(f, hashLimits(c))
@@ -134,8 +134,8 @@ func setField(c *command.Ctx, key []byte, e *engine.Entry, f hash.Field, event s
 	})
 }
 
-// deleteFields deletes fields of the hash under key, nil if there is none, and
-// returns how many there were. Where none is, nothing changes.
+// deleteFields deletes fields of the hash under key and returns how many of them existed. The hash
+// is nil if there is none. If no field exists nothing changes.
 func deleteFields(c *command.Ctx, key []byte, h *hash.Hash, e *engine.Entry, names [][]byte) (n int) {
 	if !anyField(c, h, names) {
 		return 0
@@ -152,7 +152,7 @@ func deleteFields(c *command.Ctx, key []byte, h *hash.Hash, e *engine.Entry, nam
 	return n
 }
 
-// anyField tells whether a hash, which may be nil, has one of these fields.
+// anyField reports whether a hash, which may be nil, has one of these fields.
 func anyField(c *command.Ctx, h *hash.Hash, names [][]byte) bool {
 	for _, name := range names {
 		if _, there := LiveField(c, h, name); there {

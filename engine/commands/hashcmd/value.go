@@ -12,11 +12,10 @@ func hashLimits(c *command.Ctx) hash.Limits {
 	return hash.Limits{EntriesMax: c.Settings.HashPackEntriesMax, ValueBytesMax: c.Settings.HashPackValueBytesMax}
 }
 
-// readHash returns the hash under key, nil if there is none. It answers
-// WRONGTYPE itself and returns false when the key holds something else.
+// readHash returns the hash under key, or nil if there is none. If the key holds another kind of
+// value it answers WRONGTYPE and returns false.
 //
-// Fields whose expiry has come are still in it: look with LiveField, Live and
-// LenAt.
+// Expired fields are still in the hash: use LiveField, Live and LenAt.
 func readHash(c *command.Ctx, key []byte) (h *hash.Hash, ok bool) {
 	h, ok = command.ReadAs[*hash.Hash](c, key, engine.KindHash)
 	if h != nil && h.Timed() && c.LeaderMs > c.NowMs && h.LenAt(c.LeaderMs) < h.LenAt(c.NowMs) {
@@ -25,9 +24,9 @@ func readHash(c *command.Ctx, key []byte) (h *hash.Hash, ok bool) {
 	return h, ok
 }
 
-// writeHash is readHash for a command that may change the hash with editHash,
-// to which it passes the entry on, nil if there is none. Nothing changes yet,
-// not even a key that has expired.
+// writeHash is readHash for a command that may change the hash. The command passes the entry, nil
+// if there is none, on to editHash. writeHash itself changes nothing, not even a key that has
+// expired.
 func writeHash(c *command.Ctx, key []byte) (h *hash.Hash, e *engine.Entry, ok bool) {
 	e = c.Peek(key)
 	if e == nil {
@@ -54,8 +53,8 @@ func LiveField(c *command.Ctx, h *hash.Hash, name []byte) (hash.Field, bool) {
 	return f, true
 }
 
-// editHash changes the hash under key, whose entry is e or nil, as Edit does.
-// Before change runs, a key and fields whose expiry has come are taken out.
+// editHash changes the hash under key, whose entry is e or nil, as Edit does. Before change runs,
+// expired fields, or a key that has expired, are removed.
 func editHash(c *command.Ctx, key []byte, e *engine.Entry, change func(h *hash.Hash)) {
 	if e == nil {
 		c.Write(key)

@@ -37,8 +37,7 @@ func runPFAdd(c *command.Ctx, args [][]byte) {
 	c.Out.Int(0)
 }
 
-// addDense adds to a dense HyperLogLog in place, and tells whether a register
-// was raised.
+// addDense adds to a dense HyperLogLog in place and reports whether it raised a register.
 func addDense(c *command.Ctx, key []byte, e *engine.Entry, elements [][]byte) bool {
 	raises := hll.Raises(e.Text(), elements, c.Item)
 	if raises || !e.Raw() {
@@ -49,8 +48,8 @@ func addDense(c *command.Ctx, key []byte, e *engine.Entry, elements [][]byte) bo
 	return raises
 }
 
-// addSparse adds to a sparse HyperLogLog, which may become dense, and tells
-// whether a register was raised. It answers the error itself.
+// addSparse adds to a sparse HyperLogLog, which may become dense, and reports whether it raised a
+// register. It answers the error itself.
 func addSparse(c *command.Ctx, key []byte, e *engine.Entry, elements [][]byte) (raises, ok bool) {
 	if !sparseSteps(c, e.Text(), len(elements)) {
 		return false, false
@@ -66,9 +65,9 @@ func addSparse(c *command.Ctx, key []byte, e *engine.Entry, elements [][]byte) (
 	return raised > 0, true
 }
 
-// sparseSteps counts the steps for adding so many elements to a sparse text, for
-// each of which it is gone over. One that PFADD and PFMERGE have made is short; one
-// that SET or RESTORE has brought may have any length.
+// sparseSteps counts the steps for adding elements to a sparse text: each element takes a walk over
+// the text. A text that PFADD and PFMERGE have made is short, but one from SET or RESTORE may have
+// any length.
 func sparseSteps(c *command.Ctx, text []byte, elements int) bool {
 	if int64(len(text)) <= c.Settings.HLLSparseBytesMax {
 		return true

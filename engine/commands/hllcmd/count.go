@@ -6,8 +6,7 @@ import (
 	"lockstep/engine/hll"
 )
 
-// isHLL tells whether an entry, or none, is a HyperLogLog. It answers the error
-// itself.
+// isHLL reports whether an entry is a HyperLogLog or nil. It answers the error itself.
 func isHLL(c *command.Ctx, e *engine.Entry) bool {
 	if e == nil || hll.Is(e.Text()) {
 		return true
@@ -22,8 +21,8 @@ func readHLL(c *command.Ctx, key []byte) (*engine.Entry, bool) {
 	return e, ok && isHLL(c, e)
 }
 
-// runPFCount leaves the estimate in the text as it is, where Redis would store
-// the new one: a read changes nothing.
+// runPFCount leaves the estimate in the text unchanged, while Redis would store the new one: here a
+// read changes nothing.
 func runPFCount(c *command.Ctx, args [][]byte) {
 	if len(args) > 2 {
 		values, _, ok := mergeHLL(c, args[1:])
@@ -49,8 +48,8 @@ func runPFCount(c *command.Ctx, args [][]byte) {
 	c.Out.Int(int64(n))
 }
 
-// mergeHLL merges the HyperLogLogs of keys, and tells whether any of them is
-// dense. It answers the error itself.
+// mergeHLL merges the HyperLogLogs of keys, and reports whether any of them is dense. It answers
+// the error itself.
 func mergeHLL(c *command.Ctx, keys [][]byte) (values *hll.Values, dense, ok bool) {
 	values = new(hll.Values)
 	merged := map[*engine.Entry]bool{}
@@ -59,7 +58,7 @@ func mergeHLL(c *command.Ctx, keys [][]byte) (values *hll.Values, dense, ok bool
 		if !ok {
 			return nil, false, false
 		}
-		// Keys named many times cost no more than once.
+		// A key that is named many times costs no more than once.
 		if e == nil || merged[e] {
 			continue
 		}

@@ -20,9 +20,8 @@ func TestHyperLogLogsAnswerAsRedisDoes(t *testing.T) {
 	t.Run("RESP3", func(t *testing.T) { cmdtest.Differ(t, reply.RESP3, 8, n, cmdtest.HLLCommands) })
 }
 
-// TestHyperLogLogsGrowAsInRedis adds until the text is dense, with several
-// limits, and compares the texts byte by byte: nothing reads, so the estimates
-// are the same too.
+// TestHyperLogLogsGrowAsInRedis adds until the text is dense, with several limits, and compares the
+// texts byte by byte. Nothing reads in between, so the estimates in the texts are the same too.
 func TestHyperLogLogsGrowAsInRedis(t *testing.T) {
 	o, r := cmdtest.StartOracle(t), cmdtest.NewRunner(t)
 	for _, bytesMax := range []int64{0, 100, 3000, 15000} {
@@ -59,8 +58,8 @@ func TestHyperLogLogsGrowAsInRedis(t *testing.T) {
 	}
 }
 
-// TestCountingChangesNothing: PFCOUNT runs as a read. Adding what is there
-// already changes no more than the encoding.
+// TestCountingChangesNothing: PFCOUNT runs as a read. Adding existing elements changes at most the
+// encoding.
 func TestCountingChangesNothing(t *testing.T) {
 	r := cmdtest.NewRunner(t)
 	r.Script(`
@@ -80,10 +79,10 @@ func TestCountingChangesNothing(t *testing.T) {
 	}
 }
 
-// TestMemoryIsAsInRedis compares the memory of HyperLogLogs and bitmaps with
-// what redis-server says it uses.
+// TestMemoryIsAsInRedis compares the memory of HyperLogLogs and bitmaps with the size that
+// redis-server reports.
 func TestMemoryIsAsInRedis(t *testing.T) {
-	// headBytes are what a string that can grow in place costs beyond others.
+	// headBytes is the additional memory of a string that can grow in place.
 	const headBytes = 48
 	o, r := cmdtest.StartOracle(t), cmdtest.NewRunner(t)
 	for _, n := range []int{10, 100, 100_000} {

@@ -1,8 +1,8 @@
 // Package hllcmd is the commands on HyperLogLogs: PFADD, PFCOUNT, PFMERGE and those for tests.
 //
-// Rows has a row for each command. What a HyperLogLog is, and how it stands in the bytes of a string,
-// is package hll. A client may have written those bytes itself: a handler checks them before it
-// relies on them.
+// Rows has a row for each command. Package hll implements HyperLogLogs and their form in the bytes of
+// a string. A client may have written those bytes itself, so a handler checks them before it relies
+// on them.
 package hllcmd
 
 import (

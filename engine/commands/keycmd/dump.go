@@ -21,7 +21,7 @@ func runDump(c *command.Ctx, args [][]byte) {
 // restoreOptions are the options of RESTORE.
 type restoreOptions struct {
 	replace, absolute bool
-	// idleSec and freq are -1 when not given. Each counts under its own kind of
+	// idleSec and freq are -1 if they are not given. Each counts only under its own kind of
 	// eviction policy.
 	idleSec, freq int64
 }
@@ -95,7 +95,7 @@ func runRestore(c *command.Ctx, args [][]byte) {
 	case atMs != 0 && o.absolute:
 		atMs = c.FromDay(atMs)
 	case atMs != 0:
-		// A sum out of range has passed long ago, as it has for Redis.
+		// A sum out of range wraps around to a time long ago, as in Redis.
 		atMs += c.NowMs
 	}
 	c.Out.OK()
@@ -117,5 +117,5 @@ func runRestore(c *command.Ctx, args [][]byte) {
 	}
 }
 
-// restoreGrowth is what a payload may unpack to.
+// restoreGrowth bounds the bytes that a payload may unpack to.
 func restoreGrowth(args [][]byte, _ *command.Sizes) int64 { return rdb.UnpackedBytes(args[3]) }

@@ -5,8 +5,8 @@ import (
 	"lockstep/engine/command"
 )
 
-// runEvict deletes the keys that the leader chose, each given by its database,
-// its name and its version: one that has changed since stays.
+// runEvict deletes the keys that the leader chose, each given by its database, its name and its
+// version. A key that has changed since then stays.
 func runEvict(c *command.Ctx, args [][]byte) {
 	if len(args)%3 != 1 {
 		c.Out.Error(command.ErrSyntax)
@@ -23,7 +23,7 @@ func runEvict(c *command.Ctx, args [][]byte) {
 	c.Out.Int(int64(n))
 }
 
-// evict deletes a key if it is still of that version.
+// evict deletes a key if it still has that version.
 func evict(c *command.Ctx, db int, key []byte, version uint64) bool {
 	slot := c.Slot(key)
 	e := c.KS.Find(slot, db, key)

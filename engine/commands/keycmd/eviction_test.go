@@ -26,8 +26,8 @@ func (*heardEvents) Filled(int, []byte, engine.Kind) {}
 // Gone implements Observer.
 func (*heardEvents) Gone(int, []byte) {}
 
-// TestEvictTakesWhatHasNotChanged expects lockstep.evict to delete the keys
-// that are still of the version the leader saw.
+// TestEvictTakesWhatHasNotChanged expects lockstep.evict to delete the keys that still have the
+// version that the leader saw.
 func TestEvictTakesWhatHasNotChanged(t *testing.T) {
 	r := cmdtest.NewRunner(t)
 	for _, line := range []string{"SET a 1", "SET b 1", "SET c 1", "SET d 1 PX 10", "SELECT 3", "RPUSH l x", "SELECT 0"} {
@@ -61,7 +61,7 @@ func TestEvictTakesWhatHasNotChanged(t *testing.T) {
 	}
 }
 
-// clocked runs commands at seconds of the clock of uses.
+// clocked runs commands at given seconds of the clock of uses.
 type clocked struct {
 	*cmdtest.Runner
 	touches uint64
@@ -103,7 +103,7 @@ func TestFreqFollowsUse(t *testing.T) {
 		line, want string
 	}{
 		{60, "OBJECT FREQ k", ":5"}, {60, "OBJECT IDLETIME k", "-" + keycmd.ErrLFU}, {60, "OBJECT FREQ none", "$-1"},
-		// The first use beyond the beginning always counts.
+		// The first use after the initial count always counts.
 		{60, "GET k", "$1 v"}, {60, "OBJECT FREQ k", ":6"},
 		{180, "OBJECT FREQ k", ":4"}, {180, "TOUCH k", ":1"}, {180, "OBJECT FREQ k", ":5"},
 		{180, "SET k a-value-that-is-much-longer-than-the-one-before", "+OK"}, {180, "OBJECT FREQ k", ":6"},
@@ -133,7 +133,7 @@ func TestNoTouchLeavesTheRecord(t *testing.T) {
 	if got := r.at(300, "OBJECT IDLETIME k"); got != ":200" {
 		t.Errorf("idle %s", got)
 	}
-	// TOUCH is what it says, and a new value is new.
+	// TOUCH counts as a use, and a new value has no idle time.
 	r.at(300, "TOUCH k")
 	if got := r.at(310, "OBJECT IDLETIME k"); got != ":10" {
 		t.Errorf("idle %s", got)

@@ -19,7 +19,7 @@ func runDel(c *command.Ctx, args [][]byte) {
 
 func runExists(c *command.Ctx, args [][]byte) { count(c, args[1:], c.Look) }
 
-// runTouch counts as a use even for a client that leaves none.
+// runTouch counts as a use, even for a client whose commands otherwise do not.
 func runTouch(c *command.Ctx, args [][]byte) {
 	was := c.NoTouch
 	c.NoTouch = false
@@ -65,7 +65,7 @@ func runRenameNX(c *command.Ctx, args [][]byte) {
 		c.Out.Error(command.ErrNoSuchKey)
 		return
 	}
-	// That the names are the same means that the new one is taken.
+	// If both names are the same, the new name exists.
 	if c.Write(args[2]) != nil {
 		c.Out.Int(0)
 		return
@@ -80,8 +80,8 @@ func rename(c *command.Ctx, e *engine.Entry, from, to []byte) {
 	c.Notify(command.EventGeneric, "rename_to", to)
 }
 
-// move takes an entry out and puts it under another key, in place of what was
-// there, or into another database.
+// move removes an entry and puts it under another key, in place of the value there, or into another
+// database.
 func move(c *command.Ctx, e *engine.Entry, from []byte, db int, to []byte) {
 	moved := c.KS.Moved(e, to, c.TxnNo)
 	c.KS.Remove(c.Slot(from), c.DB, from, c.TxnNo)
@@ -145,7 +145,7 @@ func runCopy(c *command.Ctx, args [][]byte) {
 		c.Out.Int(0)
 		return
 	}
-	// Other values are shared with the copy until one of both changes.
+	// Values of other kinds are shared with the copy until one of the two changes.
 	if e.Kind() == engine.KindString && !c.CopySteps(int64(len(e.Text()))) {
 		return
 	}

@@ -8,8 +8,8 @@ import (
 	"lockstep/engine/hashslot"
 )
 
-// InternalRows are commands that clients cannot send: gateways and leaders
-// make them, and proto/client refuses them from outside (Spec.Internal).
+// InternalRows are commands that clients cannot send. Gateways and leaders make them, and
+// proto/client refuses them from clients (Spec.Internal).
 var InternalRows = []*command.Spec{
 	{
 		Name: "lockstep.versions", Arity: -2, Flags: command.ReadOnly, Keys: command.AllKeys(command.KeyRO),
@@ -61,8 +61,8 @@ var InternalRows = []*command.Spec{
 	},
 }
 
-// runSetSetting answers only: the machine changes a setting, or the time of day, where
-// its entry stands in the log, before it runs anything of it.
+// runSetSetting only answers. The machine changes a setting, or the time of day, at the place of
+// its entry in the log, before it runs anything of that entry.
 func runSetSetting(c *command.Ctx, _ [][]byte) { c.Out.OK() }
 
 // runVersions answers, for each key, its version (0: no such key) and the
@@ -79,10 +79,10 @@ func runVersions(c *command.Ctx, args [][]byte) {
 	}
 }
 
-// seenAt is the number of the last txn that a client which looks at a key now has seen.
-// TxnNo alone may be behind: an entry counts when all of it was taken, and a
-// client that has the reply of its first txn may watch a key which that txn has deleted, or
-// made for a moment.
+// seenAt is the number of the last txn that a client which looks at a key now has seen. TxnNo alone
+// may be behind, because an entry counts only when all of it has been applied. A client that has
+// the reply of its first txn may watch a key that this txn has deleted, or that existed only for a
+// moment.
 func seenAt(c *command.Ctx, key []byte) uint64 {
 	seen := c.KS.SeenAt(c.Slot(key), c.DB, c.TxnNo)
 	if e := c.KS.Find(c.Slot(key), c.DB, key); e != nil {
@@ -91,13 +91,12 @@ func seenAt(c *command.Ctx, key []byte) uint64 {
 	return seen
 }
 
-// PurgeMax is how many keys and fields one lockstep.expire takes out. What it
-// leaves is found again.
+// PurgeMax is the most keys and fields that one lockstep.expire removes. The leader finds the rest
+// again.
 const PurgeMax = 4096
 
-// runExpireDue deletes keys, and fields of hashes, that the leader found due.
-// Whether they are is judged again, by the entry's time: they may have changed
-// meanwhile.
+// runExpireDue deletes keys, and fields of hashes, that the leader found due. It checks again by
+// the entry's time, because they may have changed since then.
 func runExpireDue(c *command.Ctx, args [][]byte) {
 	if len(args)%2 == 0 {
 		c.Out.Error(command.ErrSyntax)
@@ -123,8 +122,8 @@ func hashSlotArg(c *command.Ctx, arg []byte) (int, bool) {
 	return int(n), ok
 }
 
-// walkHashSlot visits the keys of a hash slot in database 0, the only one
-// Redis Cluster knows, until visit returns false.
+// walkHashSlot visits the keys of a hash slot until visit returns false. It visits database 0, the
+// only one that Redis Cluster knows.
 func walkHashSlot(c *command.Ctx, hashSlot int, visit func(e *engine.Entry) bool) error {
 	slot := int32(hashSlot % c.KS.LockSlots())
 	stop := false

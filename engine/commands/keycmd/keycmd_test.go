@@ -10,8 +10,7 @@ import (
 	"lockstep/tests/kit/cmdtest"
 )
 
-// TestLifetime follows keys through time, which a comparison with redis-server
-// cannot.
+// TestLifetime follows keys through time, which a comparison with redis-server cannot do.
 func TestLifetime(t *testing.T) {
 	r := cmdtest.NewRunner(t)
 	r.NowMs = 1_000_000
@@ -84,8 +83,8 @@ func TestLifetime(t *testing.T) {
 	`)
 }
 
-// TestReadsWaitForKeysThatAreDue expects a read on the leader to notice keys
-// that are due by its clock, though not yet by the log's.
+// TestReadsWaitForKeysThatAreDue expects a read on the leader to notice keys that are due by the
+// leader's clock, though not yet by the log's.
 func TestReadsWaitForKeysThatAreDue(t *testing.T) {
 	r := cmdtest.NewRunner(t)
 	r.Do("SET k v PX 100")
@@ -101,8 +100,8 @@ func TestReadsWaitForKeysThatAreDue(t *testing.T) {
 	}
 }
 
-// TestTimeGoesOnForReads: what is asked of time goes by a clock, though nothing is
-// written that would move the log's time on. In the log that alone counts.
+// TestTimeGoesOnForReads: a read about time goes by a clock, even if no write moves the log's time
+// on. A command in the log goes by the log's time alone.
 func TestTimeGoesOnForReads(t *testing.T) {
 	r := cmdtest.NewRunner(t)
 	for _, line := range []string{"SET k v PX 100000", "HSET h f v", "HPEXPIRE h 100000 FIELDS 1 f", "XGROUP CREATE s g 0 MKSTREAM", "XADD s 1-1 f v", "XREADGROUP GROUP g ann STREAMS s >"} {
@@ -139,8 +138,8 @@ func TestTimeGoesOnForReads(t *testing.T) {
 	}
 }
 
-// TestReadsChangeNothing expects a read of an expired key to leave it: its slot
-// may be held shared.
+// TestReadsChangeNothing: a read of an expired key leaves the key, because its slot may be held
+// shared.
 func TestReadsChangeNothing(t *testing.T) {
 	r := cmdtest.NewRunner(t)
 	r.Do("SET k v PX 100")
@@ -153,8 +152,8 @@ func TestReadsChangeNothing(t *testing.T) {
 	}
 }
 
-// TestIdleTime expects OBJECT IDLETIME to follow the clock of uses, and to be
-// the same on all replicas inside a transaction.
+// TestIdleTime expects OBJECT IDLETIME to follow the clock of uses, and to be the same on all
+// replicas within a transaction.
 func TestIdleTime(t *testing.T) {
 	r := cmdtest.NewRunner(t)
 	at := func(sec uint32, logged bool, line string) string {
@@ -185,8 +184,7 @@ func TestIdleTime(t *testing.T) {
 	}
 }
 
-// TestAppendGrowsInPlace expects a string that is appended to, again and again,
-// not to be copied each time.
+// TestAppendGrowsInPlace: repeated appends do not copy the string each time.
 func TestAppendGrowsInPlace(t *testing.T) {
 	r := cmdtest.NewRunner(t)
 	append100 := cmdtest.Words("APPEND k 0123456789")
@@ -199,9 +197,9 @@ func TestAppendGrowsInPlace(t *testing.T) {
 	}
 }
 
-// TestRefCount compares OBJECT REFCOUNT, which tells small integers that Redis
-// shares. It forgets to share those that COPY makes; here nothing is counted,
-// and they look like all others.
+// TestRefCount compares OBJECT REFCOUNT, which shows the small integers that Redis shares. Redis
+// forgets to share those that COPY makes. Here nothing is counted, so such integers look like all
+// others.
 func TestRefCount(t *testing.T) {
 	o, r := cmdtest.StartOracle(t), cmdtest.NewRunner(t)
 	for _, line := range []string{

@@ -1,11 +1,12 @@
-// Package keycmd is the commands on keys of any kind and on whole databases: DEL, EXPIRE, DUMP, SCAN,
-// FLUSHALL, OBJECT and their like, and the commands that only Lockstep itself sends.
+// Package keycmd is the commands on keys of any kind and on whole databases: DEL, EXPIRE, DUMP,
+// SCAN, FLUSHALL, OBJECT and their like, and the commands that only Lockstep itself sends.
 //
-// Rows, KeyspaceRows and InternalRows have a row for each command. The package knows no kind of value:
-// where it needs one (DUMP, RESTORE, digests) it goes through package values.
+// Rows, KeyspaceRows and InternalRows have a row for each command. The package knows no kind of
+// value: where it needs one (DUMP, RESTORE, digests) it uses package values.
 //
-// Commands that visit many keys walk lock slot by lock slot and in hash order (walk). A place in such a
-// walk is a function of the state alone, so a SCAN that another node carries on misses nothing.
+// Commands that visit many keys walk lock slot by lock slot and in hash order (walk). A place in
+// such a walk is a function of the state alone, so a SCAN that continues on another node misses
+// nothing.
 package keycmd
 
 import (

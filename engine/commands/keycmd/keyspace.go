@@ -5,10 +5,9 @@ import (
 	"lockstep/engine/command/arg"
 )
 
-// KeyspaceRows are the commands on whole databases. Handlers stand in
-// the files keyspace_*. The rows have none of Redis's tips that send a client to every
-// shard: any node answers for all of them, and a client that added up what each
-// said would count every key as often as there are nodes.
+// KeyspaceRows are the commands on whole databases. Their handlers are in the files keyspace_*. The
+// rows lack Redis's tips that send a client to every shard. Any node answers for all shards, so a
+// client that added up the replies of all nodes would count every key once for each node.
 var KeyspaceRows = []*command.Spec{
 	{
 		Name: "keys", Arity: 2, Flags: command.ReadOnly | command.Heavy, Cats: command.CatKeyspace | command.CatDangerous,

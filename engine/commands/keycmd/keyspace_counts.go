@@ -9,14 +9,15 @@ import (
 
 // KeyCounts are a database's keys in one shard, or in several together.
 type KeyCounts struct {
-	// Keys are all, Volatile those that expire, Perishing the hashes with fields
-	// that do.
+	// Keys counts all keys, Volatile those that expire, and Perishing the hashes with fields that
+	// expire.
 	Keys, Volatile, Perishing int64
 	// ExpirySec is the sum of the volatile keys' expiries by the time of day, in Unix seconds.
 	ExpirySec int64
 }
 
-// CountKeys counts the keys of a database as the keyspace's counters have them; dayOffsetMs is Ctx.DayOffsetMs.
+// CountKeys takes the counts of a database from the keyspace's counters. dayOffsetMs is
+// Ctx.DayOffsetMs.
 func CountKeys(ks *engine.Keyspace, db int, dayOffsetMs int64) KeyCounts {
 	c := KeyCounts{Keys: int64(ks.Keys(db)), Volatile: int64(ks.Volatile(db)), Perishing: int64(ks.Perishing(db))}
 	if c.Volatile > 0 {
@@ -33,16 +34,16 @@ func (c *KeyCounts) Add(o KeyCounts) {
 	c.ExpirySec += o.ExpirySec
 }
 
-// MeanTTLMs is how long the volatile keys have on average, in milliseconds.
+// MeanTTLMs is the mean time to live of the volatile keys, in milliseconds.
 func (c *KeyCounts) MeanTTLMs(nowSec int64) int64 {
 	return 1000 * max(c.ExpirySec-nowSec*c.Volatile, 0) / max(c.Volatile, 1)
 }
 
-// keyCountFields is the number of integers that tell of one database.
+// keyCountFields is the number of integers for one database.
 const keyCountFields = 4
 
-// runKeyCounts answers the counts of all databases, as integers one behind the
-// other; ParseKeyCounts reads them.
+// runKeyCounts answers the counts of all databases as one row of integers. ParseKeyCounts reads
+// them.
 func runKeyCounts(c *command.Ctx, _ [][]byte) {
 	c.Out.Array(keyCountFields * engine.Databases)
 	for db := range engine.Databases {
@@ -53,7 +54,7 @@ func runKeyCounts(c *command.Ctx, _ [][]byte) {
 	}
 }
 
-// ParseKeyCounts reads the reply of lockstep.keycounts; false: it is none.
+// ParseKeyCounts reads the reply of lockstep.keycounts. It returns false if the reply is not valid.
 func ParseKeyCounts(reply []byte) (counts [engine.Databases]KeyCounts, ok bool) {
 	fields := bytes.Split(bytes.TrimSuffix(reply, []byte("\r\n")), []byte("\r\n"))
 	if len(fields) != 1+keyCountFields*engine.Databases || len(fields[0]) == 0 || fields[0][0] != '*' {

@@ -7,8 +7,7 @@ import (
 	"lockstep/tests/kit/cmdtest"
 )
 
-// TestKeyCountsTravel compares counts that were written and read with those that
-// were counted.
+// TestKeyCountsTravel: counts are the same after they were written and read.
 func TestKeyCountsTravel(t *testing.T) {
 	r := cmdtest.NewRunner(t)
 	r.Script(`

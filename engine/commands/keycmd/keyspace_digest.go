@@ -10,10 +10,10 @@ import (
 	"lockstep/engine/commands/values"
 )
 
-// runDigest answers, for each database, the digest of its keys in this shard,
-// and in the end that of its functions: hexadecimal digits, none where there is
-// nothing. FoldDigests makes one of those of all shards, which is Redis's if there
-// are no functions: Redis leaves them out.
+// runDigest answers the digest of this shard's keys for each database, and at the end the digest of
+// its functions. Each is in hexadecimal digits, or empty if there is nothing. FoldDigests joins the
+// digests of all shards. The result equals Redis's if there are no functions, since Redis leaves
+// them out.
 func runDigest(c *command.Ctx, _ [][]byte) {
 	var sums [engine.Databases]command.Digest
 	var filled [engine.Databases]bool
@@ -54,8 +54,8 @@ func digestFunctions(c *command.Ctx) string {
 	return sum.String()
 }
 
-// FoldDigests is the digest of all databases, of which each shard has digested
-// its part: shards[i][db] is what shard i answered for a database.
+// FoldDigests is the digest of all databases. Each shard has digested its own part: shards[i][db]
+// is the reply of shard i for a database.
 func FoldDigests(shards [][][]byte) string {
 	var sum command.Digest
 	for db := range engine.Databases {
@@ -83,8 +83,8 @@ func FoldDigests(shards [][][]byte) string {
 	return sum.String()
 }
 
-// foldFunctions adds the functions, once if all shards have the same ones, as
-// they should.
+// foldFunctions adds the functions to the digest. It adds them only once if all shards have the
+// same ones, as they should.
 func foldFunctions(d *command.Digest, shards [][][]byte) {
 	first := shards[0][engine.Databases]
 	same := !slices.ContainsFunc(shards, func(parts [][]byte) bool { return !bytes.Equal(parts[engine.Databases], first) })
@@ -98,8 +98,7 @@ func foldFunctions(d *command.Digest, shards [][][]byte) {
 	}
 }
 
-// runDigestValue answers the digest of each key's value, zeros where there is
-// none.
+// runDigestValue answers the digest of each key's value, and zeros for a missing key.
 func runDigestValue(c *command.Ctx, args [][]byte) {
 	c.Out.Array(len(args) - 1)
 	for _, key := range args[1:] {

@@ -5,8 +5,8 @@ import (
 	"lockstep/engine/command"
 )
 
-// flushArgs checks the arguments of FLUSHDB and FLUSHALL. ASYNC and SYNC are
-// the same here: the memory is given back by the garbage collector.
+// flushArgs checks the arguments of FLUSHDB and FLUSHALL. ASYNC and SYNC are the same here, because
+// the garbage collector frees the memory.
 func flushArgs(c *command.Ctx, args [][]byte) bool {
 	if len(args) == 1 || len(args) == 2 && (command.EqualFold(args[1], "async") || command.EqualFold(args[1], "sync")) {
 		return true

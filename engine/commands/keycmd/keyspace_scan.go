@@ -16,7 +16,8 @@ func runKeys(c *command.Ctx, args [][]byte) {
 	var keys []string
 	visited, enough := 0, true
 	err := walkAll(c, c.DB, func(e *engine.Entry) bool {
-		// On the way, not at the end: a transaction without steps may ask again.
+		// Steps are taken during the walk, not at its end: a transaction without steps may ask
+		// again.
 		if visited++; visited%command.StepKeys == 0 {
 			enough = c.TakeSteps(1)
 		}
@@ -45,9 +46,9 @@ func writeKeys(c *command.Ctx, keys []string) {
 	}
 }
 
-// runScan walks on from a cursor, which is a place in the database. So a scan
-// that is carried on by another node, or after a restart, misses no key that
-// was there all the time, and gives none twice that was not renamed.
+// runScan walks on from a cursor, which is a place in the database. So a scan that continues on
+// another node, or after a restart, misses no key that exists all the time, and returns no key
+// twice unless the key was renamed.
 func runScan(c *command.Ctx, args [][]byte) {
 	from, ok := c.CursorArg(args[1])
 	if !ok {
@@ -81,7 +82,7 @@ func runScan(c *command.Ctx, args [][]byte) {
 	case c.OutOfTries(begin):
 		return
 	}
-	// Lock slots without keys are walked, too.
+	// The walk visits lock slots without keys, too.
 	if !c.Steps(int64(walked) / command.StepKeys) {
 		return
 	}
@@ -93,15 +94,14 @@ func runScan(c *command.Ctx, args [][]byte) {
 	writeKeys(c, keys)
 }
 
-// runRandomKey gives each key the same chance: it draws a number below the
-// number of keys and goes to that key. Where it has expired the next takes its
-// place.
+// runRandomKey gives each key the same chance: it draws a number below the number of keys and goes
+// to that key. If that key has expired the next one takes its place.
 func runRandomKey(c *command.Ctx, _ [][]byte) {
 	skip := 0
 	if n := c.KS.Keys(c.DB); n > 0 {
 		skip = int(c.Seed % uint64(n))
 	}
-	// Keys may go while the walk is under way; it may then have to start over.
+	// Keys may be deleted during the walk, which then may have to start over.
 	for _, skip := range []int{skip, 0} {
 		key, found, err := keyBehind(c, skip)
 		switch {
@@ -123,7 +123,7 @@ func runRandomKey(c *command.Ctx, _ [][]byte) {
 // errOutOfSteps ends a walk.
 var errOutOfSteps = errors.New(command.ErrWork)
 
-// keyBehind returns the first key, not expired, behind so many others.
+// keyBehind returns the first key that has not expired behind skip others.
 func keyBehind(c *command.Ctx, skip int) (key string, found bool, err error) {
 	visited := 0
 	for slot := range int32(c.KS.LockSlots()) {
@@ -151,9 +151,9 @@ func keyBehind(c *command.Ctx, skip int) (key string, found bool, err error) {
 	return "", false, nil
 }
 
-// runDBSize counts keys, those due but not yet deleted included, at one instant. The
-// keyspace's counter would not do: it moves while a RENAME is under way, and may not
-// have what is queued before.
+// runDBSize counts the keys at one instant, with those that are due but not deleted yet. The
+// keyspace's counter would not do: it moves during a RENAME, and may lack commands that are queued
+// before this one.
 func runDBSize(c *command.Ctx, _ [][]byte) {
 	if !slotSteps(c) {
 		return

@@ -13,7 +13,7 @@ import (
 	"lockstep/tests/kit/cmdtest"
 )
 
-// scanAll scans a database to its end and counts how often each key came.
+// scanAll scans a database to its end and counts how often each key was returned.
 func scanAll(r *cmdtest.Runner, options string, between func()) map[string]int {
 	seen := map[string]int{}
 	cursor := "0"
@@ -32,8 +32,8 @@ func scanAll(r *cmdtest.Runner, options string, between func()) map[string]int {
 	return nil
 }
 
-// TestScanGivesEveryKeyThatStays scans while other keys come and go, and
-// expects each key that was there all the time exactly once.
+// TestScanGivesEveryKeyThatStays scans while other keys come and go. It expects each key that
+// exists all the time exactly once.
 func TestScanGivesEveryKeyThatStays(t *testing.T) {
 	for _, lockSlots := range []int{1, 7, 1024} {
 		r := cmdtest.NewRunner(t)
@@ -61,8 +61,8 @@ func TestScanGivesEveryKeyThatStays(t *testing.T) {
 	}
 }
 
-// TestCursorMeansTheSameOnEveryReplica fills two keyspaces in different order
-// and carries one scan on in the other at every step.
+// TestCursorMeansTheSameOnEveryReplica fills two keyspaces in different order. One scan alternates
+// between them at every step.
 func TestCursorMeansTheSameOnEveryReplica(t *testing.T) {
 	replicas := []*cmdtest.Runner{cmdtest.NewRunner(t), cmdtest.NewRunner(t)}
 	const n = 2000
@@ -102,7 +102,7 @@ func TestScanIsBounded(t *testing.T) {
 	}
 }
 
-// brokenWalker fails after some slots, as when the client has gone.
+// brokenWalker fails after some slots, as if the client were gone.
 type brokenWalker struct {
 	left   int
 	inside int
@@ -129,9 +129,8 @@ func (w *brokenWalker) Sum(slots int32, of func(int32) int) (n int, err error) {
 	return n, nil
 }
 
-// TestWalksGiveSlotsBack runs each command that walks, to its end and cut short
-// at each point, and expects it to hold no slot afterwards and to answer an
-// error where it was cut.
+// TestWalksGiveSlotsBack runs each command that walks, once to its end and cut short at each point.
+// The command must hold no slot afterwards, and answer an error if it was cut short.
 func TestWalksGiveSlotsBack(t *testing.T) {
 	r := cmdtest.NewRunner(t)
 	for i := range 100 {
@@ -155,7 +154,7 @@ func TestWalksGiveSlotsBack(t *testing.T) {
 	}
 }
 
-// TestRandomKeyIsFair draws many keys and expects each about as often.
+// TestRandomKeyIsFair expects each key about as often as the others.
 func TestRandomKeyIsFair(t *testing.T) {
 	r := cmdtest.NewRunner(t)
 	if got := r.Do("RANDOMKEY"); got != "$-1" {
@@ -180,8 +179,7 @@ func TestRandomKeyIsFair(t *testing.T) {
 	}
 }
 
-// TestHashSlotsListTheirKeys compares the keys of every hash slot with the
-// whole.
+// TestHashSlotsListTheirKeys checks the keys of some hash slots and the sum over all hash slots.
 func TestHashSlotsListTheirKeys(t *testing.T) {
 	for _, lockSlots := range []int{1, 100, 16384} {
 		r := cmdtest.NewRunner(t)

@@ -59,11 +59,11 @@ func runPExpireTime(c *command.Ctx, args [][]byte) { lifetime(c, args[1], c.ToDa
 
 func roundSec(c *command.Ctx, ms int64) int64 {
 	const half, whole = 500, 1000
-	return ms/whole + (ms%whole+half)/whole // which cannot overflow
+	return ms/whole + (ms%whole+half)/whole // this form cannot overflow
 }
 
-// lifetime answers of a key that expires, -1 for one that does not and -2 for
-// one that is not there.
+// lifetime answers of(expiry) for a key that expires, -1 for a key without an expiry, and -2 for a
+// missing key.
 func lifetime(c *command.Ctx, key []byte, of func(atMs int64) int64) {
 	switch e := c.Look(key); {
 	case e == nil:

@@ -50,9 +50,9 @@ var MemoryRow = &command.Spec{
 
 var memoryTips = []string{"nondeterministic_output", "request_policy:all_shards", "response_policy:special"}
 
-// runMemoryUsage answers what the counters of memory hold of a key. SAMPLES
-// changes nothing, for nothing is sampled: values know their size. Looking at a
-// key does not count as using it.
+// runMemoryUsage answers the memory of a key as the counters have it. SAMPLES changes nothing
+// because nothing is sampled: values know their size. MEMORY USAGE does not count as a use of the
+// key.
 func runMemoryUsage(c *command.Ctx, args [][]byte) {
 	for i := 3; i < len(args); i += 2 {
 		if !command.EqualFold(args[i], "samples") || i+1 == len(args) {
@@ -73,9 +73,9 @@ func runMemoryUsage(c *command.Ctx, args [][]byte) {
 	case e == nil:
 		c.Out.Null()
 	case c.Logged:
-		// In the log all replicas must answer the same, and what a value has
-		// room for is not the same on all. The payload's length is known only when it
-		// is made, so where no steps are left none is.
+		// In the log all replicas must answer the same, but the spare capacity of a value differs
+		// between replicas. The length of the payload is known only when it has been made, so
+		// without steps left none is made.
 		if !c.Steps(1) {
 			return
 		}

@@ -8,8 +8,8 @@ import (
 	"lockstep/engine/commands/values"
 )
 
-// migrateCommand is MIGRATE's row. Its handler is in proto/client: the keys
-// go over a connection of the gateway's, and each shard is asked for its own.
+// migrateCommand is MIGRATE's row. Its handler is in proto/client: the gateway sends the keys over
+// a connection of its own, and gets them from each shard.
 var migrateCommand = &command.Spec{
 	Name: "migrate", Arity: -6, Scope: command.ScopeNode,
 	Gateway: command.CallsOut,
@@ -39,8 +39,8 @@ var migrateCommand = &command.Spec{
 }
 
 const (
-	// migrateKeyArg is where MIGRATE has its one key, migrateOptionsArg where its
-	// options begin.
+	// migrateKeyArg is the place of MIGRATE's single key, migrateOptionsArg that of the first
+	// option.
 	migrateKeyArg     = 3
 	migrateOptionsArg = 6
 )
@@ -49,8 +49,8 @@ var migrateSecrets = command.SecretOptions(migrateOptionsArg,
 	command.SecretOption{Word: "auth", Args: 1, Secret: true}, command.SecretOption{Word: "auth2", Args: 2, Secret: true},
 	command.SecretOption{Word: "keys", Args: math.MaxInt32})
 
-// migratesList tells whether MIGRATE's keys are said to stand behind the word
-// KEYS. Redis looks for it from the end, the last argument left out.
+// migratesList reports whether MIGRATE takes its keys from behind the word KEYS. Redis looks for
+// the word from the end, without the last argument.
 func migratesList(args [][]byte) bool {
 	for i := len(args) - 2; i > 1; i-- {
 		if command.EqualFold(args[i], "keys") {
@@ -60,8 +60,8 @@ func migratesList(args [][]byte) bool {
 	return false
 }
 
-// findMigrateList finds the keys behind MIGRATE's KEYS. A password may be that
-// word, too; then the one key is what MIGRATE has after all.
+// findMigrateList finds the keys behind MIGRATE's KEYS. The word may also be a password; then
+// MIGRATE has only its single key.
 func findMigrateList(dst []int, args [][]byte) []int {
 	if !migratesList(args) {
 		return dst
@@ -85,9 +85,9 @@ func findMigrateList(dst []int, args [][]byte) []int {
 	return append(dst, migrateKeyArg)
 }
 
-// runDumpToMigrate answers a key's version and the number of the last txn
-// seen, as lockstep.versions does, its time to live in milliseconds (0: it has
-// none) and its dump, all of one instant; a null array where there is no such key.
+// runDumpToMigrate answers a key's version and the number of the last txn seen, as
+// lockstep.versions does, its time to live in milliseconds (0 for none) and its dump. All are of
+// one instant. It answers a null array if there is no such key.
 func runDumpToMigrate(c *command.Ctx, args [][]byte) {
 	e := c.Read(args[1])
 	if e == nil {

@@ -8,7 +8,7 @@ import (
 	"lockstep/engine/command/arg"
 )
 
-// objectCommand is OBJECT, which looks at how a value is kept.
+// objectCommand is OBJECT, which shows how a value is stored.
 var objectCommand = &command.Spec{
 	Name: "object", Arity: -2,
 	Group: "generic", Since: "2.2.3",
@@ -55,8 +55,8 @@ var objectCommand = &command.Spec{
 	},
 }
 
-// keyForObject is the entry of OBJECT's key. It answers null itself where there
-// is none. Looking at a key does not count as using it.
+// keyForObject returns the entry of OBJECT's key. If there is none it answers null itself. OBJECT
+// does not count as a use of the key.
 func keyForObject(c *command.Ctx, key []byte) *engine.Entry {
 	e := c.LookQuietly(key)
 	if e == nil {
@@ -71,14 +71,13 @@ func runObjectEncoding(c *command.Ctx, args [][]byte) {
 	}
 }
 
-// embeddedMax is the length up to which Redis keeps a string and its header in
-// one piece of memory.
+// embeddedMax is the length up to which Redis stores a string and its header in one allocation.
 const embeddedMax = 44
 
-// encoded is a value other than a string, which names its own encoding.
+// encoded is a value other than a string. It names its own encoding.
 type encoded interface{ Encoding() string }
 
-// encodingOf names the encoding that Redis would keep a value in.
+// encodingOf names the encoding in which Redis would store a value.
 func encodingOf(e *engine.Entry) string {
 	if o, ok := e.Object().(encoded); ok {
 		return o.Encoding()
@@ -99,8 +98,8 @@ func isInt(text []byte) bool {
 	return ok
 }
 
-// runObjectRefCount answers as Redis does, which shares small integers between
-// all keys and counts no references to them.
+// runObjectRefCount answers as Redis does. Redis shares small integers between all keys and does
+// not count references to them.
 func runObjectRefCount(c *command.Ctx, args [][]byte) {
 	e := keyForObject(c, args[2])
 	if e == nil {
@@ -128,12 +127,12 @@ func runObjectIdleTime(c *command.Ctx, args [][]byte) {
 		return
 	}
 	if c.Logged {
-		// In a transaction all replicas must answer the same, and each has access
-		// times of its own.
+		// In a transaction all replicas must answer the same, but each replica has access times of
+		// its own.
 		c.Out.Int(0)
 		return
 	}
-	// The clock may not be set, or behind.
+	// The clock may be unset, or behind.
 	c.Out.Int(int64(max(c.UseTick, e.Use())-e.Use()) / engine.UseTicks)
 }
 
@@ -144,7 +143,7 @@ func runObjectFreq(c *command.Ctx, args [][]byte) {
 	case !c.Settings.Policy().LFU():
 		c.Out.Error(ErrNoLFU)
 	case c.Logged:
-		// As for the idle time.
+		// The reason is the same as for the idle time.
 		c.Out.Int(0)
 	default:
 		c.Out.Int(int64(c.Settings.LFU().Count(e.Use(), c.Minute())))

@@ -7,15 +7,14 @@ import (
 	"lockstep/engine/command"
 )
 
-// walkChunk is the number of keys after which a walk gives the lock slot back
-// for a moment, to let writers in.
+// walkChunk is the number of keys after which a walk releases the lock slot for a moment, so that
+// writers get their turn.
 const walkChunk = 512
 
-// walk calls visit for the keys of a database, expired ones included, from a
-// place on, lock slot by lock slot and in hash order. It stops when at least
-// limit keys were visited, or when visit returns false, but never between two
-// keys of the same hash; next is where to go on, and false says that there is
-// nothing more. An error means that a slot could not be had. walked is how many keys
+// walk calls visit for the keys of a database from a place on, lock slot by lock slot and in hash
+// order. It visits expired keys, too. It stops when at least limit keys were visited, or when visit
+// returns false, but never between two keys of the same hash. next is the place to continue at;
+// more is false if nothing is left. walk fails if it cannot lock a slot. walked is how many keys
 // and lock slots the walk has visited.
 func walk(c *command.Ctx, db int, from command.Place, limit int, visit func(e *engine.Entry) bool) (next command.Place, more bool, walked int, err error) {
 	for at := from; int(at.Slot) < c.KS.LockSlots(); {
@@ -72,16 +71,16 @@ func walkAll(c *command.Ctx, db int, visit func(e *engine.Entry) bool) error {
 	return err
 }
 
-// failWalk answers for a walk that could not go on; nothing was changed.
+// failWalk answers for a walk that could not continue. Nothing was changed.
 func failWalk(c *command.Ctx, err error) {
 	c.Out.Error("TRYAGAIN the walk through the keys was cut short: " + err.Error())
 }
 
-// keyFilter says which keys KEYS and SCAN answer.
+// keyFilter selects the keys that KEYS and SCAN answer.
 type keyFilter struct {
-	// pattern is nil where every name will do.
+	// pattern is nil if every name matches.
 	pattern []byte
-	// typed: only keys of a type, whose name is kind, count.
+	// typed is set if only keys of one type match. kind is the type's name.
 	typed bool
 	kind  []byte
 }
@@ -93,7 +92,7 @@ func newKeyFilter(pattern []byte) keyFilter {
 	return keyFilter{pattern: pattern}
 }
 
-// admits tells whether the key exists and passes the filter.
+// admits reports whether the key exists and passes the filter.
 func (f *keyFilter) admits(c *command.Ctx, e *engine.Entry) bool {
 	if e.ExpiredAt(c.NowMs) {
 		return false
@@ -104,13 +103,12 @@ func (f *keyFilter) admits(c *command.Ctx, e *engine.Entry) bool {
 	return !f.typed || command.EqualFold(f.kind, e.Kind().String())
 }
 
-// stretch is the part of a walk for which a lock slot is held at once.
+// stretch is a part of a walk: the keys that are visited while a lock slot is held once.
 type stretch struct {
 	limit   int
 	visit   func(e *engine.Entry) bool
 	visited int
 	last    uint32
-	// stopped tells that visit has had enough, cut that keys of the slot may be
-	// left.
+	// stopped is set if visit returned false, cut if keys of the slot may be left.
 	stopped, cut bool
 }

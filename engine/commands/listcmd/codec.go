@@ -9,7 +9,7 @@ import (
 	"lockstep/engine/rdb"
 )
 
-// Codecs say how lists stand in snapshots, payloads and digests.
+// Codecs say how lists are stored in snapshots, payloads and digests.
 var Codecs = []command.Codec{{
 	Kind:   engine.KindList,
 	Types:  []byte{rdb.TypeList, rdb.TypeListZiplist, rdb.TypeListQuicklist, rdb.TypeListQuicklist2},
@@ -25,14 +25,14 @@ var Codecs = []command.Codec{{
 	},
 }}
 
-// The nodes of a quicklist: a text, or a listpack.
+// The nodes of a quicklist are a text or a listpack.
 const (
 	quicklistPlain  = 1
 	quicklistPacked = 2
 )
 
-// listType is a quicklist of one listpack for a packed list; a large one is
-// written element by element.
+// listType is a quicklist of one listpack for a packed list. A large list is written element by
+// element.
 func listType(e *engine.Entry) byte {
 	if e.Object().(*list.List).Packed() {
 		return rdb.TypeListQuicklist2
@@ -60,7 +60,7 @@ func writeListValue(out *rdb.Value, e *engine.Entry) {
 	}
 }
 
-// listReader makes a list of what is read, in the large form.
+// listReader builds a list, in the large form, from the elements that it reads.
 type listReader struct {
 	in     *rdb.Source
 	limits *command.Settings
@@ -90,7 +90,7 @@ func readListValue(in *rdb.Source, typ byte, key []byte, limits *command.Setting
 	return engine.NewObject(key, engine.KindList, r.list), nil
 }
 
-// node reads what a type of list consists of.
+// node reads one node of a list of the type typ.
 func (r *listReader) node(typ byte) error {
 	container := uint64(quicklistPacked)
 	switch typ {
@@ -135,8 +135,8 @@ func (r *listReader) add(text []byte) bool {
 	return true
 }
 
-// settle gives the list its form: from a snapshot the one its type says, from a
-// payload the one that Redis would give it.
+// settle gives the list its form. A list from a snapshot gets the form that its type names, a list
+// from a payload the one that Redis would give it.
 func (r *listReader) settle(typ byte) {
 	onePack := r.listpacks == 1 && r.plain == 0
 	switch {

@@ -14,7 +14,7 @@ const (
 	listRight listEnd = true
 )
 
-// pushed and popped are the events of a push and a pop at the end.
+// pushed and popped are the events of a push and of a pop at this end.
 func (end listEnd) pushed() string {
 	if end == listLeft {
 		return "lpush"
@@ -41,20 +41,20 @@ func listEndArg(c *command.Ctx, arg []byte) (listEnd, bool) {
 	return listLeft, false
 }
 
-// readList returns the list under a key, nil if there is none. It answers
-// WRONGTYPE itself and returns false when the key holds something else.
+// readList returns the list under a key, or nil if there is none. If the key holds another kind of
+// value it answers WRONGTYPE and returns false.
 func readList(c *command.Ctx, key []byte) (*list.List, bool) {
 	return command.ReadAs[*list.List](c, key, engine.KindList)
 }
 
-// writeList is readList for a command that will change the list, with its
-// entry. The list is for looking only; editList changes it.
+// writeList is readList for a command that will change the list. It also returns the entry. The
+// caller may only read the list; editList changes it.
 func writeList(c *command.Ctx, key []byte) (*list.List, *engine.Entry, bool) {
 	return command.WriteAs[*list.List](c, key, engine.KindList)
 }
 
-// editList changes the list under key, whose entry e writeList returned, and
-// gives the event, before that of the deletion if the list becomes empty.
+// editList changes the list under key, whose entry e writeList returned. It sends the event, before
+// the event of the deletion if the list becomes empty.
 func editList(c *command.Ctx, key []byte, e *engine.Entry, event string, change func(*list.List)) {
 	command.Edit(c, key, engine.KindList, e, list.New, func(l *list.List) {
 		change(l)
@@ -62,7 +62,7 @@ func editList(c *command.Ctx, key []byte, e *engine.Entry, event string, change 
 	})
 }
 
-// ListLimit is the limit up to which a list is kept packed.
+// ListLimit is the limit up to which a list stays packed.
 func ListLimit(c *command.Ctx) list.Limit { return list.Limit(c.Settings.ListPackSize) }
 
 // pushTexts adds texts at an end, one after the other.
@@ -86,7 +86,7 @@ func pushText(l *list.List, end listEnd, text []byte) {
 	}
 }
 
-// endPlace is the place of the element at an end of a list that has some.
+// endPlace is the index of the element at an end of a list that is not empty.
 func endPlace(l *list.List, end listEnd) int {
 	if end == listLeft {
 		return 0
@@ -105,7 +105,7 @@ func listElements(c *command.Ctx, l *list.List, end listEnd, count int) {
 	switch count {
 	case 0:
 		return
-	case 1: // a walk costs more than what it walks to
+	case 1: // a walk to one element costs more than reading it
 		c.Item()
 		listElement(c, l, endPlace(l, end))
 		return

@@ -17,8 +17,8 @@ import (
 	"lockstep/tests/kit/cmdtest"
 )
 
-// waitingCommands are those that wait; they come seldom, for redis-server does
-// wait.
+// waitingCommands are the blocking commands. The test runs few of them, because redis-server really
+// waits.
 var waitingCommands = []func(cmdtest.Generator) []string{
 	func(g cmdtest.Generator) []string {
 		return []string{g.Pick("blpop", "brpop"), g.Key(), g.Key(), g.Timeout()}
@@ -47,7 +47,7 @@ func TestListsAnswerAsRedisDoes(t *testing.T) {
 	t.Run("RESP3", func(t *testing.T) { cmdtest.Differ(t, reply.RESP3, 12, n, templates) })
 }
 
-// TestListsAsIn72 expects what Redis 7.2 answers and 7.0 does not.
+// TestListsAsIn72 expects the replies of Redis 7.2 that differ from those of 7.0.
 func TestListsAsIn72(t *testing.T) {
 	r := cmdtest.NewRunner(t)
 	r.Script(`
@@ -86,8 +86,8 @@ func TestListsAsIn72(t *testing.T) {
 	`)
 }
 
-// blocked runs a command, as in a transaction or not, and tells whether a gateway
-// would go on waiting after its answer.
+// blocked runs a command, in a transaction or not, and reports whether a gateway would keep waiting
+// after its reply.
 func blocked(r *cmdtest.Runner, line string, inExec bool) (string, bool) {
 	args := cmdtest.Words(line)
 	spec, _ := commands.Lookup(args)
@@ -99,8 +99,8 @@ func blocked(r *cmdtest.Runner, line string, inExec bool) (string, bool) {
 	return answer, !inExec && answer == "*-1"
 }
 
-// TestWhatWouldWaitSaysSo expects the answer of a command whose time is over,
-// and of one in a transaction, which redis-server gives there.
+// TestWhatWouldWaitSaysSo expects the reply that redis-server gives to a command whose timeout is
+// over, and to a command in a transaction.
 func TestWhatWouldWaitSaysSo(t *testing.T) {
 	o, r := cmdtest.StartOracle(t), cmdtest.NewRunner(t)
 	r.Do("rpush l a")
@@ -144,8 +144,8 @@ func TestWhatWouldWaitSaysSo(t *testing.T) {
 	}
 }
 
-// TestEventsOfLists compares the keyspace events with those of redis-server,
-// which tells them to a subscriber in the order in which they come.
+// TestEventsOfLists compares the keyspace events with those of redis-server, which sends them to a
+// subscriber in the order in which they happen.
 func TestEventsOfLists(t *testing.T) {
 	o, r := cmdtest.StartOracle(t), cmdtest.NewRunner(t)
 	o.Do("config set notify-keyspace-events KEA")
@@ -177,8 +177,8 @@ func TestEventsOfLists(t *testing.T) {
 	}
 }
 
-// TestListDumpsGoBothWays restores here what redis-server dumps of lists, and
-// there what we dump, and compares elements and digests.
+// TestListDumpsGoBothWays restores here the lists that redis-server dumps, and restores in
+// redis-server those that Lockstep dumps. It compares elements and digests.
 func TestListDumpsGoBothWays(t *testing.T) {
 	o, r := cmdtest.StartOracle(t), cmdtest.NewRunner(t)
 	g := cmdtest.Generator{Rand: rand.New(rand.NewSource(3))}
@@ -206,7 +206,7 @@ func TestListDumpsGoBothWays(t *testing.T) {
 	}
 }
 
-// sameList compares the list k here and there.
+// sameList compares the list k in Lockstep and in redis-server.
 func sameList(t *testing.T, o *cmdtest.Oracle, r *cmdtest.Runner) {
 	t.Helper()
 	got, want := r.Exec(cmdtest.Words("lrange k 0 -1")...), o.Exec(cmdtest.Words("lrange k 0 -1")...)
@@ -248,8 +248,7 @@ func TestOldListsAreRead(t *testing.T) {
 	}
 }
 
-// TestHostileListsAreRefused restores lists with a right checksum and a wrong
-// content.
+// TestHostileListsAreRefused restores lists with a correct checksum and wrong content.
 func TestHostileListsAreRefused(t *testing.T) {
 	for name, body := range map[string]string{
 		"no elements":              "\x01\x00",
@@ -290,7 +289,7 @@ func TestListsKeepTheirForm(t *testing.T) {
 	r.Settings.ListPackSize = 4
 	r.Do("rpush packed a 1 b")
 	r.Do("rpush large a 1 b c d")
-	// One element more or less than where the forms change.
+	// The list ends up with one element more or less than where the form changes.
 	r.Do("lpop large")
 	r.Do("lpop large")
 	for _, key := range []string{"packed", "large"} {
@@ -309,8 +308,8 @@ func TestListsKeepTheirForm(t *testing.T) {
 	}
 }
 
-// FuzzRestoreList takes any body of a list: what is taken is dumped and
-// restored to the same again, and the list answers as one.
+// FuzzRestoreList restores any body of a list. A body that RESTORE accepts must survive another
+// dump and restore unchanged, and the list must answer commands.
 func FuzzRestoreList(f *testing.F) {
 	for _, body := range oldLists() {
 		f.Add(body)
@@ -340,7 +339,7 @@ func FuzzRestoreList(f *testing.F) {
 			if n == 0 || n != l.Len() {
 				t.Fatalf("a list of %d elements has %d", l.Len(), n)
 			}
-			// The form may be another the first time.
+			// The form may differ the first time.
 			second := cmdtest.Restored(t, e, limits)
 			third := cmdtest.Restored(t, second, limits)
 			for i, text := range l.From(0) {

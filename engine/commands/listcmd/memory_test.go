@@ -9,8 +9,8 @@ import (
 	"lockstep/tests/kit/cmdtest"
 )
 
-// TestListMemory compares the memory of lists with what redis-server says of
-// its own. It prints bytes per element.
+// TestListMemory compares the memory of lists with the size that redis-server reports. It prints
+// bytes per element.
 func TestListMemory(t *testing.T) {
 	o, r := cmdtest.StartOracle(t), cmdtest.NewRunner(t)
 	for name, element := range map[string]func(i int) string{

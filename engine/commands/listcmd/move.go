@@ -43,16 +43,15 @@ func blockingMove(c *command.Ctx, source, destination, timeout []byte, from, to 
 		return
 	}
 	if c.InExec {
-		// Redis answers as LMOVE does where it may not wait.
+		// Where it must not wait, Redis answers as LMOVE does.
 		c.Out.Null()
 	} else {
 		c.Out.NullArray()
 	}
 }
 
-// moveElement takes an element off one list, adds it to another or the same
-// one, and writes it. It answers nothing and returns false when there is no
-// source.
+// moveElement moves an element from one list to another or the same one, and writes it as the
+// reply. If there is no source it answers nothing and returns false.
 func moveElement(c *command.Ctx, source, destination []byte, from, to listEnd) bool {
 	l, e, ok := writeList(c, source)
 	if l == nil {
@@ -86,8 +85,8 @@ func rotate(c *command.Ctx, key []byte, l *list.List, from, to listEnd) {
 	c.Notify(command.EventList, to.pushed(), key)
 }
 
-// pushMoved adds an element that was in a list. Redis, which does not count the
-// bytes of numbers here, is followed.
+// pushMoved adds an element that was in a list. Like Redis it does not count the bytes of numbers
+// here.
 func pushMoved(c *command.Ctx, l *list.List, end listEnd, text []byte) {
 	bytes := len(text)
 	if _, isNumber := command.ParseInt(text); isNumber {

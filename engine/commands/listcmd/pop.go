@@ -9,8 +9,8 @@ import (
 func runLPop(c *command.Ctx, args [][]byte) { pop(c, args, listLeft) }
 func runRPop(c *command.Ctx, args [][]byte) { pop(c, args, listRight) }
 
-// pop takes elements off an end: one, or as many as the command asks for, as an
-// array then.
+// pop removes one element from an end, or as many as the command asks for. In the second case the
+// reply is an array.
 func pop(c *command.Ctx, args [][]byte, end listEnd) {
 	if len(args) > 3 {
 		c.Out.Error(command.ErrArityOf(end.popped()))
@@ -40,8 +40,8 @@ func pop(c *command.Ctx, args [][]byte, end listEnd) {
 	}
 }
 
-// popList takes up to count elements off an end of a list that is there and
-// writes them, as an array or the only one as it is.
+// popList removes up to count elements from an end of an existing list and writes them: as an
+// array, or as a single element without one.
 func popList(c *command.Ctx, key []byte, e *engine.Entry, end listEnd, count int64, array bool) {
 	editList(c, key, e, end.popped(), func(l *list.List) {
 		n := int(min(count, int64(l.Len())))
@@ -71,8 +71,8 @@ func runBLMPop(c *command.Ctx, args [][]byte) {
 	}
 }
 
-// popFirstList pops from the first list there is. It answers nothing and returns
-// false when there is none.
+// popFirstList pops from the first key that holds a list. If there is none it answers nothing and
+// returns false.
 func popFirstList(c *command.Ctx, p *command.CountedPop) bool {
 	key, e, ok := firstList(c, p.Keys)
 	if e == nil {
@@ -84,9 +84,8 @@ func popFirstList(c *command.Ctx, p *command.CountedPop) bool {
 	return true
 }
 
-// firstList returns the first key that holds a list, and its entry; nil if none
-// does. It answers WRONGTYPE itself and returns false when a key that holds
-// something else comes first.
+// firstList returns the first key that holds a list, and its entry, or nil if no key does. If a key
+// with another kind of value comes first it answers WRONGTYPE and returns false.
 func firstList(c *command.Ctx, keys [][]byte) (key []byte, e *engine.Entry, ok bool) {
 	for _, key := range keys {
 		_, e, ok := writeList(c, key)

@@ -7,13 +7,13 @@ import (
 
 // posOptions are the options of LPOS.
 type posOptions struct {
-	// rank is the number of the first match to tell, negative: from the end.
+	// rank is the number of the first match to answer. A negative rank counts from the end.
 	rank int64
-	// count is the number of matches to tell, 0: all; without it (many is
-	// false) one, not as an array.
+	// count is the number of matches to answer, 0 for all. If many is false the option is missing:
+	// the reply is one match and not an array.
 	count int64
 	many  bool
-	// most is the number of elements to look at, 0: all.
+	// most is the number of elements to look at, 0 for all.
 	most int64
 }
 
@@ -83,8 +83,7 @@ func runLPos(c *command.Ctx, args [][]byte) {
 	}
 }
 
-// find returns the places of the matches that are asked for, and calls each for
-// each element that it looks at.
+// find returns the indexes of the wanted matches. It calls each for every element that it looks at.
 func (o *posOptions) find(l *list.List, text []byte, each func()) (places []int) {
 	most, wanted := l.Len(), int64(1)
 	if o.most != 0 {

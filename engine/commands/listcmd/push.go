@@ -10,7 +10,7 @@ func runRPush(c *command.Ctx, args [][]byte)  { push(c, args, listRight, false) 
 func runLPushX(c *command.Ctx, args [][]byte) { push(c, args, listLeft, true) }
 func runRPushX(c *command.Ctx, args [][]byte) { push(c, args, listRight, true) }
 
-// push adds elements at an end, if ifExists is set only to a list that is there.
+// push adds elements at an end. If ifExists is set it does so only if the list exists.
 func push(c *command.Ctx, args [][]byte, end listEnd, ifExists bool) {
 	key := args[1]
 	l, e, ok := writeList(c, key)

@@ -38,8 +38,8 @@ func runLIndex(c *command.Ctx, args [][]byte) {
 	}
 }
 
-// placeOf is the place that an index means, which counts from the end if it is
-// negative; false: there is no such element.
+// placeOf turns an index, which counts from the end if it is negative, into a place in the list. It
+// returns false if there is no such element.
 func placeOf(l *list.List, index int64) (int, bool) {
 	n := int64(l.Len())
 	if index < 0 {
@@ -75,8 +75,8 @@ func runLSet(c *command.Ctx, args [][]byte) {
 	c.Out.OK()
 }
 
-// listRange turns a first and a last index into a first place and a number of
-// elements, which may be none.
+// listRange turns a first and a last index into a first place and a number of elements, which may
+// be 0.
 func listRange(l *list.List, first, last int64) (i, count int) {
 	n := int64(l.Len())
 	if first < 0 {

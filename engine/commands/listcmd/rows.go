@@ -1,10 +1,10 @@
 // Package listcmd is the commands on lists: LPUSH, LRANGE, BLPOP, LMOVE and their like.
 //
-// Rows has a row for each command, Codecs says how a list stands in snapshots and dumps. The list
-// itself is package list; this package finds it under a key, checks arguments and answers.
+// Rows has a row for each command, Codecs says how a list is stored in snapshots and dumps. The
+// list itself is package list; this package finds it under a key, checks arguments and answers.
 //
-// A blocking command tries once and answers null when it finds nothing. The waiting is done at the
-// shard's leader, outside the engine, so that no handler ever waits.
+// A blocking command tries once and answers null if it finds nothing. The waiting happens at the
+// shard's leader, outside the engine, so no handler ever waits.
 package listcmd
 
 import (

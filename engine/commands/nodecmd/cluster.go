@@ -114,8 +114,8 @@ var clusterLooks = []*command.Spec{
 	},
 }
 
-// ClusterRows are the commands on the cluster. Their handlers are in proto/admin, but for those on the connection,
-// which are in proto/client.
+// ClusterRows are the commands on the cluster. Their handlers are in proto/admin, except those on
+// the connection, which are in proto/client.
 var ClusterRows = []*command.Spec{
 	{
 		Name: "cluster", Arity: -2, Scope: command.ScopeNode,
@@ -199,7 +199,7 @@ var ClusterRows = []*command.Spec{
 	},
 }
 
-// operatorRow is the row of an order or a question of operators.
+// operatorRow is the row of a command for operators.
 func operatorRow(name string, arity int, summary string) *command.Spec {
 	return &command.Spec{
 		Name: name, Arity: arity, Scope: command.ScopeNode,
@@ -209,7 +209,7 @@ func operatorRow(name string, arity int, summary string) *command.Spec {
 	}
 }
 
-// lookRow is the row of a question of operators.
+// lookRow is the row of a command for operators that only looks.
 func lookRow(name string, arity int, summary string) *command.Spec {
 	s := operatorRow(name, arity, summary)
 	s.Looks = true

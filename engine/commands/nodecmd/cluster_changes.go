@@ -5,8 +5,8 @@ import (
 	"lockstep/engine/command/arg"
 )
 
-// clusterChanges are the subcommands of CLUSTER that would change the cluster.
-// They are known, so that tools get an answer in words, and refused.
+// clusterChanges are the subcommands of CLUSTER that would change the cluster. They exist so that
+// tools get an explanation, and they are always refused.
 var clusterChanges = []*command.Spec{
 	refusedOfCluster("addslots", -3, "3.0.0", "Would give hash slots to this node.", arg.Arg{Name: "slot", Type: "integer", Multiple: true}),
 	refusedOfCluster("addslotsrange", -4, "7.0.0", "Would give ranges of hash slots to this node.", slotRanges),
@@ -57,7 +57,7 @@ var (
 	}
 )
 
-// refusedOfCluster is the row of a subcommand that is refused.
+// refusedOfCluster is the row of a subcommand that is always refused.
 func refusedOfCluster(name string, arity int, since, summary string, args ...arg.Arg) *command.Spec {
 	return &command.Spec{
 		Name: "cluster|" + name, Arity: arity, Scope: command.ScopeNode,

@@ -5,8 +5,8 @@ import (
 	"lockstep/engine/command/arg"
 )
 
-// ConnectionRows are the commands on the connection itself. Their handlers are in proto/client, but for those of CLIENT
-// that look at other connections, which are in proto/admin.
+// ConnectionRows are the commands on the connection itself. Their handlers are in proto/client,
+// except those of CLIENT that look at other connections, which are in proto/admin.
 var ConnectionRows = []*command.Spec{
 	{
 		Name: "ping", Arity: -1, Scope: command.ScopeNode,

@@ -6,8 +6,8 @@ import (
 	"lockstep/engine/commands/keycmd"
 )
 
-// IntrospectionRows are the commands that look into a node. The handlers of all but MEMORY USAGE and MONITOR are in
-// proto/admin.
+// IntrospectionRows are the commands that look into a node. Their handlers are in proto/admin,
+// except those of MEMORY USAGE and MONITOR.
 var IntrospectionRows = []*command.Spec{
 	keycmd.MemoryRow,
 	{
@@ -93,5 +93,5 @@ var IntrospectionRows = []*command.Spec{
 	},
 }
 
-// latencyTips are those of nearly all subcommands of LATENCY.
+// latencyTips are the tips of nearly all subcommands of LATENCY.
 var latencyTips = []string{"nondeterministic_output", "request_policy:all_nodes", "response_policy:special"}

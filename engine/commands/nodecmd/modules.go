@@ -5,8 +5,8 @@ import (
 	"lockstep/engine/command/arg"
 )
 
-// ModuleRows is MODULE: no module can be loaded, and tools that list them (as
-// RedisInsight does on its first page) are told that there is none.
+// ModuleRows is MODULE. No module can be loaded, and tools that list modules (as RedisInsight does
+// on its first page) get an empty list.
 var ModuleRows = []*command.Spec{{
 	Name: "module", Arity: -2, Scope: command.ScopeNode,
 	Group: "server", Since: "4.0.0",

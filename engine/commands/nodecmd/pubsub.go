@@ -5,9 +5,9 @@ import (
 	"lockstep/engine/command/arg"
 )
 
-// PubSubRows are the commands on channels. Their handlers are in proto/client, and those of PUBSUB in proto/admin. The
-// channels of the sharded ones stand in key specs, as Redis
-// lists them, though they are no keys.
+// PubSubRows are the commands on channels. Their handlers are in proto/client, and those of PUBSUB
+// in proto/admin. The sharded commands list their channels in key specs, as in Redis, though a
+// channel is not a key.
 var PubSubRows = []*command.Spec{
 	{
 		Name: "subscribe", Arity: -2, Scope: command.ScopeNode,

@@ -1,8 +1,8 @@
 // Package nodecmd is the rows of commands that the gateway answers itself: those on connections,
 // messages, users, the node and the cluster.
 //
-// It has rows and no handlers. Their functions stand in proto/client, which knows connections; the rows
-// stand here, because COMMAND, ACL rules and the documentation read one table.
+// It has rows and no handlers. The handlers are in proto/client, which knows connections. The rows
+// are here because COMMAND, ACL rules and the documentation read one table.
 package nodecmd
 
 import (

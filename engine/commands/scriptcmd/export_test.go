@@ -1,6 +1,6 @@
 package scriptcmd
 
-// What tests reach of the package's inside.
+// Internals of the package that tests in other packages use.
 
 const ErrScriptArity = errScriptArity
 const ErrScriptDynamic = errScriptDynamic

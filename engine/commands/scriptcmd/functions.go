@@ -32,11 +32,10 @@ func functionLimits(s *command.Settings) *script.FunctionLimits {
 	}
 }
 
-// fcallPlan plans FCALL and FCALL_RO. What the call locks is its function's
-// affair. While a change of the libraries has its place in the log before the
-// call, but has not run, the function is not known: then the call locks the shard,
-// and looks for it when it has the locks. So a replica may take more locks than
-// another one, and runs the same function.
+// fcallPlan plans FCALL and FCALL_RO. The function decides what the call locks. If a change of the
+// libraries is in the log before the call and has not run yet, the function is not known. Then
+// the call locks the whole shard, and finds the function when it has the locks. So one replica may
+// take more locks than another, but they run the same function.
 func fcallPlan(readOnly bool) func(*command.Planning, [][]byte) command.Plan {
 	return func(p *command.Planning, args [][]byte) command.Plan {
 		changes := p.Programs.Functions.Changes()
@@ -51,7 +50,7 @@ func fcallPlan(readOnly bool) func(*command.Planning, [][]byte) command.Plan {
 			}}
 			switch {
 			case !p.Logged:
-				// It goes by the function that is known now, in a transaction too.
+				// The plan goes by the function as it is known now, also in a transaction.
 				plan.OfChange, plan.Writes = changes, !readOnly && (f == nil || f.Flags&script.NoWrites == 0)
 			case !p.InExec:
 				plan.Asks = fcallAsks(readOnly)
@@ -69,7 +68,7 @@ func fcallPlan(readOnly bool) func(*command.Planning, [][]byte) command.Plan {
 			plan.OfChange = changes
 		}
 		plan.Shared = readOnly || f.Flags&script.NoWrites != 0
-		// In the log the flags known here must not show.
+		// In the log the plan must not depend on the flags that this replica knows now.
 		plan.Writes = !readOnly && (p.Logged || !plan.Shared)
 		if f.Flags&script.AllowKeyLocking != 0 {
 			plan.Access = command.PlanKeys
@@ -78,7 +77,7 @@ func fcallPlan(readOnly bool) func(*command.Planning, [][]byte) command.Plan {
 	}
 }
 
-// fcallAsks is what a call locks where its function is known.
+// fcallAsks returns the locks of a call when its function is known.
 func fcallAsks(readOnly bool) func(*command.Programs, [][]byte) (access command.PlanAccess, shared bool) {
 	return func(p *command.Programs, args [][]byte) (command.PlanAccess, bool) {
 		f, _ := p.Functions.Find(string(args[1]))
@@ -92,8 +91,8 @@ func fcallAsks(readOnly bool) func(*command.Programs, [][]byte) (access command.
 	}
 }
 
-// fcallLogged looks for the function on this node. What it knows may be old: a
-// call that turns out to write is sent again, through the log.
+// fcallLogged looks the function up on this node, whose knowledge may be old. A call that turns out
+// to write is sent again, through the log.
 func fcallLogged(p *command.Programs, args [][]byte) (logged, known bool) {
 	if p == nil {
 		return true, false
@@ -105,8 +104,8 @@ func fcallLogged(p *command.Programs, args [][]byte) (logged, known bool) {
 	return f.Flags&script.NoWrites == 0, true
 }
 
-// functionKeysRefusal says why keys and arguments cannot be told apart, as
-// declaredKeys does, with FCALL's words for what is no number.
+// functionKeysRefusal says why keys and arguments cannot be separated, as declaredKeys does, but
+// with FCALL's error for a count that is not a number.
 func functionKeysRefusal(args [][]byte) string {
 	_, _, refusal := declaredKeys(args)
 	if refusal == command.ErrNotInteger {
@@ -115,7 +114,7 @@ func functionKeysRefusal(args [][]byte) string {
 	return refusal
 }
 
-// runFunction calls a function under the locks of its plan; nil: there is none.
+// runFunction calls a function under the locks of its plan. f is nil if there is none.
 func runFunction(c *command.Ctx, f *script.Function, args [][]byte, readOnly bool) {
 	if f == nil {
 		c.Out.Error(errNoFunction)
@@ -125,8 +124,8 @@ func runFunction(c *command.Ctx, f *script.Function, args [][]byte, readOnly boo
 		c.Out.Error(refusal)
 		return
 	}
-	// The call pays for no loading, for whether it has to cannot be told: so a
-	// transaction of calls does.
+	// The program is not charged for loading its library, because the library may be loaded
+	// already. So the txn is charged for it with each call.
 	if !c.Announce(f.Library.LoadWork()) {
 		c.Out.Error(command.ErrWork)
 		return
@@ -134,7 +133,7 @@ func runFunction(c *command.Ctx, f *script.Function, args [][]byte, readOnly boo
 	runProgram(c, program{function: f, kind: command.KindFunction, readOnly: readOnly}, script.Header{Present: true, Flags: f.Flags}, args)
 }
 
-// functionChange plans what changes the libraries: alone in its shard.
+// functionChange plans a change of the libraries, which runs alone in its shard.
 func functionChange(run func(*command.Ctx, [][]byte)) func(*command.Planning, [][]byte) command.Plan {
 	return func(p *command.Planning, _ [][]byte) command.Plan {
 		if p.Logged {
@@ -144,15 +143,15 @@ func functionChange(run func(*command.Ctx, [][]byte)) func(*command.Planning, []
 	}
 }
 
-// planLater plans a read behind a change of the functions that has its place in
-// the log, but has not run: it takes its turn, and is planned again.
+// planLater plans a read that comes after a change of the functions that is in the log and has
+// not run yet. The read waits for its turn and is then planned again.
 func planLater() command.Plan {
 	return command.Plan{Access: command.PlanGlobal, OfChange: math.MaxUint64, Run: func(c *command.Ctx, _ [][]byte) { c.Out.Error(errNoFunction) }}
 }
 
-// functionLook plans what looks at the libraries. If they are settled it takes
-// no locks, for what runs may hold them all; in a transaction its answer is part
-// of the state, so it does.
+// functionLook plans a command that reads the libraries. If the libraries are settled it takes no
+// locks, because running programs may hold them all. In a transaction the answer is part of the
+// state, so it does take locks.
 func functionLook(run func(*command.Ctx, [][]byte)) func(*command.Planning, [][]byte) command.Plan {
 	return func(p *command.Planning, _ [][]byte) command.Plan {
 		switch {
@@ -165,8 +164,8 @@ func functionLook(run func(*command.Ctx, [][]byte)) func(*command.Planning, [][]
 	}
 }
 
-// functionWatch is functionLook for what looks at what runs, and must not wait
-// for it.
+// functionWatch is functionLook for a command that looks at running programs. It must not wait for
+// them.
 func functionWatch(run func(*command.Ctx, [][]byte)) func(*command.Planning, [][]byte) command.Plan {
 	return func(p *command.Planning, _ [][]byte) command.Plan {
 		if p.Logged {
@@ -178,7 +177,7 @@ func functionWatch(run func(*command.Ctx, [][]byte)) func(*command.Planning, [][
 
 func tooManyArguments(subcommand []byte) string { return fmt.Sprintf(errFunctionTooMany, subcommand) }
 
-// answer answers an error's text, or OK.
+// answer answers the text of an error, or OK.
 func answer(c *command.Ctx, err error) {
 	if err != nil {
 		c.Out.Error(err.Error())
@@ -208,13 +207,13 @@ func functionLoad(c *command.Ctx, args [][]byte) {
 	c.Out.BulkString(name)
 }
 
-// librarySteps counts the steps for going through the libraries that are there.
+// librarySteps counts the steps for walking over the existing libraries.
 func librarySteps(c *command.Ctx) bool {
 	libraries, functions, _ := c.Programs.Functions.Count()
 	return c.Steps(int64(libraries+functions) / command.StepPending)
 }
 
-// payLoading takes the work of compiling a library, and of loading it.
+// payLoading charges the work of compiling and loading a library.
 func payLoading(c *command.Ctx, work int64) error {
 	if !c.Announce(work) {
 		return errors.New(command.ErrWork)
@@ -279,13 +278,13 @@ func functionRestore(c *command.Ctx, args [][]byte) {
 
 func functionKill(c *command.Ctx, _ [][]byte) { kill(c, command.KindFunction) }
 
-// listing is what FUNCTION LIST is asked for.
+// listing holds the options of FUNCTION LIST.
 type listing struct {
 	pattern         []byte
 	named, withCode bool
 }
 
-// listingOf reads the arguments, or says what is wrong.
+// listingOf reads the arguments, or returns why they are wrong.
 func listingOf(args [][]byte) (l listing, refusal string) {
 	for i := 2; i < len(args); i++ {
 		switch {
@@ -363,8 +362,8 @@ func writeFunction(c *command.Ctx, f *script.Function) {
 	}
 }
 
-// functionStats reports the function that has run for longest. In a transaction
-// nothing else runs.
+// functionStats reports the function that has run for the longest time. In a transaction nothing
+// else runs.
 func functionStats(c *command.Ctx, _ [][]byte) {
 	c.Out.Map(2)
 	c.Out.BulkString("running_script")

@@ -5,7 +5,7 @@ import (
 	"lockstep/engine/command/arg"
 )
 
-// FunctionRows runs and keeps functions.
+// FunctionRows are the commands that run and store functions.
 var FunctionRows = []*command.Spec{
 	programRow("fcall", "function", "7.0.0", "Calls a function.", fcallPlan(false), fcallLogged, false),
 	programRow("fcall_ro", "function", "7.0.0", "Calls a function that only reads.", fcallPlan(true), neverLogged, true),

@@ -13,7 +13,7 @@ import (
 	"lockstep/tests/kit/cmdtest"
 )
 
-// libraryText is a library whose functions answer their names.
+// libraryText is a library whose functions return their names.
 func libraryText(name string, functions ...string) string {
 	s := "#!lua name=" + name + "\n"
 	for _, f := range functions {
@@ -30,8 +30,8 @@ func payloadOfLibraries(texts ...string) string {
 	return string(rdb.AppendFunctions(nil, list))
 }
 
-// TestFunctionCommandsAnswerAsRedis runs commands here and in redis-server, in
-// both protocols, and compares the bytes.
+// TestFunctionCommandsAnswerAsRedis runs commands in Lockstep and in redis-server, in both
+// protocols, and compares the bytes.
 func TestFunctionCommandsAnswerAsRedis(t *testing.T) {
 	o := cmdtest.StartOracle(t)
 	a, b := libraryText("a", "f"), libraryText("b", "g")
@@ -80,8 +80,8 @@ func TestFunctionCommandsAnswerAsRedis(t *testing.T) {
 	}
 }
 
-// TestLibrariesGoBothWays restores here what redis-server dumps, compressed or
-// not, and there what we dump.
+// TestLibrariesGoBothWays restores here what redis-server dumps, compressed or not, and restores in
+// redis-server what Lockstep dumps.
 func TestLibrariesGoBothWays(t *testing.T) {
 	o := cmdtest.StartOracle(t)
 	var texts []string
@@ -117,8 +117,8 @@ func TestLibrariesGoBothWays(t *testing.T) {
 	}
 }
 
-// TestFunctionLocks: what a call locks is what its function's flags say, and
-// everything while they cannot be known.
+// TestFunctionLocks: a call locks what its function's flags say, and everything while the flags are
+// not known.
 func TestFunctionLocks(t *testing.T) {
 	r := cmdtest.NewRunner(t)
 	load := func(flags string) {
@@ -168,7 +168,7 @@ func TestFunctionLocks(t *testing.T) {
 	}
 }
 
-// TestAReadIsPlannedAgainAfterAChange: what it was planned by is gone.
+// TestAReadIsPlannedAgainAfterAChange: a plan is out of date when its function is gone.
 func TestAReadIsPlannedAgainAfterAChange(t *testing.T) {
 	r := cmdtest.NewRunner(t)
 	r.Exec([]byte("function"), []byte("load"), []byte(libraryText("a", "f")))
@@ -184,8 +184,8 @@ func TestAReadIsPlannedAgainAfterAChange(t *testing.T) {
 	}
 }
 
-// TestKeysOfFunctionsMustBeDeclared under the flag, by call and pcall, computed or
-// not.
+// TestKeysOfFunctionsMustBeDeclared: with the flag allow-key-locking, a function may use declared
+// keys only, by call and pcall, computed or not.
 func TestKeysOfFunctionsMustBeDeclared(t *testing.T) {
 	r := cmdtest.NewRunner(t)
 	text := "#!lua name=l\n"
@@ -211,8 +211,8 @@ func TestKeysOfFunctionsMustBeDeclared(t *testing.T) {
 	}
 }
 
-// TestFunctionsWithoutMemory answers as redis-server does beyond its maxmemory:
-// what may need memory is refused, before it begins or within.
+// TestFunctionsWithoutMemory answers as redis-server does beyond its maxmemory: a function that may
+// need memory is refused, before it begins or at the command that needs memory.
 func TestFunctionsWithoutMemory(t *testing.T) {
 	o, r := cmdtest.StartOracle(t), cmdtest.NewRunner(t)
 	text := "#!lua name=l\n"
@@ -235,7 +235,7 @@ func TestFunctionsWithoutMemory(t *testing.T) {
 	}
 }
 
-// TestFunctionsAreBounded by the replicated limits.
+// TestFunctionsAreBounded: the replicated limits bound the libraries.
 func TestFunctionsAreBounded(t *testing.T) {
 	r := cmdtest.NewRunner(t)
 	r.Settings.FunctionLibrariesMax, r.Settings.FunctionsMax, r.Settings.FunctionBytesMax = 2, 3, 1000

@@ -10,7 +10,7 @@ import (
 	"lockstep/engine/reply"
 )
 
-// What a script's command is refused with.
+// Errors for commands that a script may not run.
 const (
 	errScriptUnknown = "ERR Unknown Redis command called from script"
 	errScriptArity   = "ERR Wrong number of args calling Redis command from script"
@@ -21,23 +21,23 @@ const (
 	errScriptForeign = "ERR Script attempted to access a non local key in a cluster node"
 )
 
-// Host runs a script's commands within the txn of Ctx, under the locks
-// that it holds; it is the script package's Host. Nothing waits there: a
-// blocking command answers as in a transaction.
+// Host runs a script's commands within the txn of Ctx, under the locks that the txn holds. It
+// implements the script package's Host. Nothing waits there: a blocking command answers as in a
+// transaction.
 type Host struct {
-	// Ctx is the context of the command that runs the script. Commands see its
-	// time, txn and seed, and begin in its database.
+	// Ctx is the context of the command that runs the script. The script's commands see its time,
+	// txn and seed, and begin in its database.
 	Ctx *command.Ctx
-	// ReadOnly refuses what writes.
+	// ReadOnly refuses commands that write.
 	ReadOnly bool
-	// KeyLocking refuses each key that is not among Keys, and what needs the
-	// whole keyspace: nothing but Keys is locked.
+	// KeyLocking refuses each key that is not among Keys, and each command that needs the whole
+	// keyspace, because only Keys are locked.
 	KeyLocking bool
 	Keys       [][]byte
-	// MemoryFull refuses what may need memory, until the script has written
-	// something: in the middle it cannot be stopped.
+	// MemoryFull refuses commands that may need memory until the script has written something.
+	// After that the script cannot be stopped halfway.
 	MemoryFull bool
-	// Owns tells whether the shard has a hash slot, nil: it has all.
+	// Owns reports whether the shard has a hash slot. If it is nil the shard has all hash slots.
 	Owns func(hashSlot int) bool
 
 	sub   command.Ctx
@@ -45,13 +45,13 @@ type Host struct {
 	wrote bool
 	refs  []command.KeyRef
 	calls uint64
-	// index holds Keys where they are many.
+	// index holds Keys if there are many.
 	index map[string]struct{}
-	// denial is why the user may not run the command at hand.
+	// denial is the reason why the user may not run the current command.
 	denial command.Denial
 }
 
-// spec is the row of a command, nil where scripts know none.
+// spec is the row of a command, or nil if scripts do not know the command.
 func (h *Host) spec(args [][]byte) *command.Spec {
 	spec, _ := h.Ctx.Commands.Lookup(args)
 	if spec == nil || spec.Internal() || spec.Is(command.NotInScripts) {
@@ -60,7 +60,7 @@ func (h *Host) spec(args [][]byte) *command.Spec {
 	return spec
 }
 
-// Call runs a command or says why not.
+// Call runs a command, or answers why it may not run.
 func (h *Host) Call(args [][]byte, workMax int64, bytesMax int, w *reply.Writer) (work int64) {
 	spec := h.spec(args)
 	h.denial = command.Denial{}
@@ -85,13 +85,13 @@ func (h *Host) Call(args [][]byte, workMax int64, bytesMax int, w *reply.Writer)
 		h.Ctx.Witness.Ended(h.Ctx.Caller, mark, spec, args, h.sub.DB, failureOf(w.Bytes()))
 	}
 	if h.sub.Short && h.sub.Bound == before+workMax {
-		// The limit that ends the script is the lower one.
+		// The limit that ends the script is the lower of the two.
 		return workMax + 1
 	}
 	return h.sub.Work() - before + command.CommandWork(args)
 }
 
-// failureOf is a reply if it is an error, else nil.
+// failureOf returns a reply if it is an error, otherwise nil.
 func failureOf(reply []byte) []byte {
 	if len(reply) > 0 && reply[0] == '-' {
 		return reply
@@ -108,14 +108,14 @@ func (h *Host) perform(spec *command.Spec, args [][]byte, bytesMax int, w *reply
 	defer h.recover(args[0], w)
 	h.sub.Out = w
 	h.sub.Begin(h.sub.DB)
-	// Commands of one script that draw by chance do not draw the same.
+	// Each command of a script gets a seed of its own.
 	h.calls++
 	h.sub.Seed = command.NewChance(h.Ctx.Seed ^ h.calls*0x9e3779b97f4a7c15).Next()
 	h.run(spec, args, bytesMax)
 	h.Ctx.Due = h.Ctx.Due || h.sub.Due
 }
 
-// run runs a command. What only reads is given up when its reply is too long.
+// run runs a command. A command that only reads is aborted if its reply gets too long.
 func (h *Host) run(spec *command.Spec, args [][]byte, bytesMax int) {
 	writes := spec.Writes(args)
 	h.wrote = h.wrote || writes
@@ -123,8 +123,8 @@ func (h *Host) run(spec *command.Spec, args [][]byte, bytesMax int) {
 	spec.Run(&h.sub, args)
 }
 
-// recover answers a panic as everywhere: it must not become an error of the
-// script's own, which could catch it.
+// recover answers a panic as elsewhere. A panic must not become an error of the script itself,
+// which could catch it.
 func (h *Host) recover(name []byte, w *reply.Writer) {
 	if p := recover(); p != nil && p != any(reply.ErrTooLong) {
 		h.Ctx.Panics++
@@ -134,13 +134,13 @@ func (h *Host) recover(name []byte, w *reply.Writer) {
 	}
 }
 
-// ErrPanic is answered to a command that broke down.
+// ErrPanic is the error reply to a command that panicked.
 func ErrPanic(name []byte) string {
 	return fmt.Sprintf("ERR internal error in '%s'; please report it", name)
 }
 
-// refusal is why a command cannot run from the script, "" if it can. The order
-// is Redis's.
+// refusal returns why a command cannot run from the script, or "". The order of the checks is
+// Redis's.
 func (h *Host) refusal(spec *command.Spec, args [][]byte) string {
 	switch {
 	case spec == nil:
@@ -166,7 +166,7 @@ func (h *Host) refusal(spec *command.Spec, args [][]byte) string {
 	return h.keysRefusal(spec, args)
 }
 
-// keysRefusal is why a command may not reach its keys.
+// keysRefusal returns why a command may not use its keys, or "".
 func (h *Host) keysRefusal(spec *command.Spec, args [][]byte) string {
 	if !h.KeyLocking && h.Owns == nil {
 		return ""
@@ -183,12 +183,11 @@ func (h *Host) keysRefusal(spec *command.Spec, args [][]byte) string {
 	return ""
 }
 
-// searchedKeys is how many keys are searched one by one.
+// searchedKeys is the most keys that are searched one by one.
 const searchedKeys = 16
 
-// declared tells whether a key is among Keys. A call may have a hundred thousand
-// keys, and ask for each of them in every command: that must not cost a search
-// through all.
+// declared reports whether a key is among Keys. A call may have a hundred thousand keys, and use
+// each of them in a command. So a lookup must not cost a search through all of them.
 func (h *Host) declared(key []byte) bool {
 	if len(h.Keys) <= searchedKeys {
 		return slices.ContainsFunc(h.Keys, func(k []byte) bool { return bytes.Equal(k, key) })
@@ -212,7 +211,7 @@ func (h *Host) MayCall(args [][]byte) (allowed, known bool) {
 	return h.Ctx.User == nil || h.Ctx.User.Judge(spec, args).Reason == command.Allowed, true
 }
 
-// Log hands on what the script says.
+// Log passes on a message that the script logs.
 func (h *Host) Log(level int, text string) {
 	if h.Ctx.Witness != nil {
 		h.Ctx.Witness.Log(level, text)

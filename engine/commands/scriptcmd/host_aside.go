@@ -8,8 +8,8 @@ import (
 	"lockstep/engine/reply"
 )
 
-// aside are commands whose place is the connection or the node, and which
-// scripts have all the same. What they answer here depends on the log alone.
+// aside are commands on the connection or the node that scripts may use all the same. Their replies
+// here depend on the log alone.
 var aside = map[string]func(h *Host, args [][]byte, w *reply.Writer){
 	"select":  (*Host).selectDB,
 	"time":    (*Host).time,
@@ -27,9 +27,9 @@ func (h *Host) prepare() {
 	}
 }
 
-// sharesKeys tells whether others may look at the script's keys while it runs. A
-// transaction shares nothing. A function may hold more than it asks for on one replica
-// (fcallPlan): what it asks for counts.
+// sharesKeys reports whether other commands may read the script's keys while it runs. A transaction
+// shares nothing. A function may hold more locks than it asks for on one replica (fcallPlan), so
+// the result depends only on what it asks for.
 func (h *Host) sharesKeys() bool { return h.KeyLocking && h.ReadOnly && !h.Ctx.InExec }
 
 func (h *Host) selectDB(args [][]byte, w *reply.Writer) {
@@ -64,7 +64,7 @@ func (*Host) ping(args [][]byte, w *reply.Writer) {
 	}
 }
 
-// publish answers 0: how many listen is no part of the state.
+// publish answers 0, because the number of subscribers is not part of the state.
 func (h *Host) publish(args [][]byte, w *reply.Writer) {
 	if m := h.Ctx.Witness; m != nil {
 		m.Publish(len(args[0]) == len("spublish"), string(args[1]), bytes.Clone(args[2]))

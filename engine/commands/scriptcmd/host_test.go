@@ -104,7 +104,8 @@ func TestWhatAScriptMayNotCall(t *testing.T) {
 	}
 }
 
-// TestScriptsGetRedisAnswers where others would be as easily given.
+// TestScriptsGetRedisAnswers checks replies that an implementation could easily give in another
+// way.
 func TestScriptsGetRedisAnswers(t *testing.T) {
 	for _, c := range []struct{ script, want string }{
 		{"return redis.call('sort', 's', 'by', 'nosort')", "*3 $1 a $1 b $1 c"},
@@ -135,7 +136,7 @@ func TestScriptsGetRedisAnswers(t *testing.T) {
 			t.Errorf("%s: %s, want %s", c.script, got, c.want)
 		}
 	}
-	// And so does who calls without a script.
+	// A call without a script gets the same replies.
 	r := cmdtest.NewRunner(t)
 	r.Do("set k v pxat 9223372036854775807")
 	for line, want := range map[string]string{"expiretime k": ":9223372036854776", "xtrim a limit 0": "-" + streamcmd.ErrTrimMissing, `scan 0 type ""`: "*2 $1 0 *0"} {
@@ -145,7 +146,7 @@ func TestScriptsGetRedisAnswers(t *testing.T) {
 	}
 }
 
-// BenchmarkDeclaredKeys looks for the last of so many keys.
+// BenchmarkDeclaredKeys looks up the last of many keys.
 func BenchmarkDeclaredKeys(b *testing.B) {
 	h := &scriptcmd.Host{}
 	for i := range 100_000 {

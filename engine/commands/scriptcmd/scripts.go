@@ -1,12 +1,12 @@
-// Package scriptcmd is the commands that run and keep programs: EVAL, FCALL, SCRIPT, FUNCTION and
+// Package scriptcmd is the commands that run and store programs: EVAL, FCALL, SCRIPT, FUNCTION and
 // their like, and the host that runs the commands of a program.
 //
-// Rows, FunctionRows and InternalRows have a row for each command. What runs Lua is package script.
+// Rows, FunctionRows and InternalRows have a row for each command. Package script runs Lua.
 //
-// What a call locks depends on more than its arguments. So its row has a plan (Spec.Plan), which is
+// The locks of a call depend on more than its arguments. So its row has a plan (Spec.Plan), which is
 // made at the call's place in the log, before the locks are taken. Host finds the commands that a
-// program calls in the table of the context (Ctx.Commands): this package cannot import the table, for
-// its own rows stand in it.
+// program calls in the table of the context (Ctx.Commands): this package cannot import the table,
+// which contains the package's own rows.
 package scriptcmd
 
 import (
@@ -33,13 +33,12 @@ const (
 	ErrDebugSyntax  = "ERR Use SCRIPT DEBUG YES/SYNC/NO"
 )
 
-// programKeys are the keys behind their number, the third argument.
+// programKeys are the keys behind their number, which is the third argument.
 func programKeys(flags command.KeyFlag) []command.KeySpec {
 	return []command.KeySpec{command.CountedKeys(flags, 2)}
 }
 
-// declaredKeys reads the number of keys of EVAL and its like, and parts keys
-// from arguments.
+// declaredKeys reads the number of keys of EVAL and its like, and separates keys from arguments.
 func declaredKeys(args [][]byte) (keys, rest [][]byte, refusal string) {
 	n, ok := command.ParseInt(args[2])
 	switch {
@@ -66,20 +65,21 @@ func planProgram(pg program, header script.Header, args [][]byte) command.Plan {
 	return plan
 }
 
-// programRefusal is why a program may not run at all. The order is Redis's.
+// programRefusal returns why a program may not run at all, or "". The order of the checks is
+// Redis's.
 func programRefusal(c *command.Ctx, pg *program, header script.Header) string {
 	flags := header.Flags
 	switch {
 	case !header.Present:
 		return ""
 	case c.MemoryFull && flags&(script.AllowOOM|script.NoWrites) == 0:
-		// Redis knows it before it calls the program.
+		// Redis checks this before it calls the program.
 		return command.ErrOOM
 	case flags&script.NoCluster != 0 && c.Owns != nil:
 		return errNoCluster
 	case pg.readOnly && flags&(script.NoWrites|script.AllowKeyLocking) == 0:
-		// allow-key-locking says how a program locks its keys, not that it writes: called
-		// by a command that reads, it locks them shared.
+		// allow-key-locking says how a program locks its keys, not that it writes. A command that
+		// reads runs such a program with shared locks.
 		return errScriptNotRO
 	}
 	return ""
@@ -121,15 +121,15 @@ func runProgram(c *command.Ctx, pg program, header script.Header, args [][]byte)
 	c.Spent(before - r.budget.Work)
 }
 
-// programSeed is what a program draws from: another one for each of a txn, and
-// not what its commands draw from.
+// programSeed is the seed of a program's random numbers. Each program of a txn gets another one,
+// and none gets that of its commands.
 func programSeed(c *command.Ctx) uint64 {
 	c.ProgramRuns++
 	chance := command.NewChance(^c.Seed ^ c.ProgramRuns*0xd1b54a32d192ed03)
 	return chance.Next()
 }
 
-// programRun is what the run of a program needs, in one piece.
+// programRun holds everything that the run of a program needs, in one allocation.
 type programRun struct {
 	host    Host
 	run     script.Run
@@ -138,7 +138,7 @@ type programRun struct {
 	running command.RunningProgram
 }
 
-// stopped tells whether, and why, a program that only reads must end.
+// stopped returns the reason why a program that only reads must end, or nil.
 func stopped(c *command.Ctx, running *command.RunningProgram) error {
 	select {
 	case <-running.Killed:
@@ -185,7 +185,7 @@ func readScript(p *command.Planning, source []byte) (*script.Script, error) {
 	return script.Read(source, &limits)
 }
 
-// evalLogged tells by the first line whether EVAL must enter the log.
+// evalLogged decides by the script's first line whether EVAL must enter the log.
 func evalLogged(p *command.Programs, args [][]byte) (logged, known bool) {
 	if p != nil {
 		if s := p.Scripts.Find(args[1]); s != nil {
@@ -223,9 +223,9 @@ func evalSHAPlan(readOnly bool) func(*command.Planning, [][]byte) command.Plan {
 	}
 }
 
-// evalSHALogged looks for the script: what a SHA1 stands for never changes, so
-// any replica's knowledge will do. Where it is not known the call enters the
-// log, where it finds what was loaded before it.
+// evalSHALogged looks the script up. The script of a SHA1 never changes, so the knowledge of any
+// replica will do. If the script is not known the call enters the log, where it finds the scripts
+// that were loaded before it.
 func evalSHALogged(p *command.Programs, args [][]byte) (logged, known bool) {
 	if p == nil {
 		return true, false
@@ -240,11 +240,11 @@ func evalSHALogged(p *command.Programs, args [][]byte) (logged, known bool) {
 func neverLogged(*command.Programs, [][]byte) (logged, known bool)  { return false, true }
 func alwaysLogged(*command.Programs, [][]byte) (logged, known bool) { return true, true }
 
-// runPlanned is the handler of rows whose plan brings its own.
+// runPlanned is the handler of rows whose plan has its own handler.
 func runPlanned(c *command.Ctx, args [][]byte) { c.Plan.Run(c, args) }
 
-// runCall is runPlanned for calls of programs. Their errors are counted where they run,
-// for the gateway cannot tell those that have been counted as a command's.
+// runCall is runPlanned for calls of programs. The errors of programs are counted here, because the
+// gateway cannot tell which errors were already counted as those of a command.
 func runCall(c *command.Ctx, args [][]byte) {
 	begin := c.Out.Len()
 	c.Told = false
@@ -254,8 +254,8 @@ func runCall(c *command.Ctx, args [][]byte) {
 	}
 }
 
-// scriptLoadCheck compiles the script before it travels: one that is loaded takes
-// its place in the cache at its place in the log, compiled or not.
+// scriptLoadCheck compiles the script before it enters the log. A loaded script gets its place in
+// the cache at its place in the log, whether it compiles or not.
 func scriptLoadCheck(args [][]byte) string {
 	if _, err := script.Compile(args[2], &script.Limits{SourceBytes: len(args[2])}); err != nil {
 		return err.Error()
@@ -284,7 +284,7 @@ func scriptLoadPlan(p *command.Planning, args [][]byte) command.Plan {
 	}}
 }
 
-// keepPlan puts a script into the cache that was evaluated by a read.
+// keepPlan puts a script that a read has evaluated into the cache.
 func keepPlan(p *command.Planning, args [][]byte) command.Plan {
 	if s, err := readScript(p, args[1]); err == nil {
 		p.Programs.Scripts.Keep(s, p.Settings.ScriptCacheLimits())
@@ -328,13 +328,13 @@ func scriptFlushPlan(p *command.Planning, args [][]byte) command.Plan {
 	return command.Plan{Writes: true, Run: func(c *command.Ctx, _ [][]byte) { c.Out.OK() }}
 }
 
-// scriptKillPlan takes no lock: what is to be killed may hold them all.
+// scriptKillPlan takes no lock, because the program to kill may hold them all.
 func scriptKillPlan(*command.Planning, [][]byte) command.Plan {
 	return command.Plan{Run: func(c *command.Ctx, _ [][]byte) { kill(c, command.KindScript) }}
 }
 
-// kill ends what can be ended of a kind, and takes back what waits before the log. In a
-// transaction nothing else runs, as in Redis.
+// kill ends the programs of a kind that can be ended, and takes back calls that wait to enter the
+// log. In a transaction nothing else runs, as in Redis.
 func kill(c *command.Ctx, kind command.ProgramKind) {
 	running, killed, takenBack := 0, 0, 0
 	if !c.Logged {

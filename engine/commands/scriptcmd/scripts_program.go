@@ -5,14 +5,14 @@ import (
 	"lockstep/engine/script"
 )
 
-// program is a compiled text with its flags, which a call runs on its keys.
+// program is a compiled text with its flags. A call runs it on its keys.
 type program struct {
-	// script or function, as kind says.
+	// One of script and function is set, as kind says.
 	script   *script.Script
 	function *script.Function
 	kind     command.ProgramKind
-	// readOnly: called by a command that lets nothing write. compiles: it was not in the cache, so the
-	// call pays for compiling it.
+	// readOnly is set if the calling command allows no writes. compiles is set if the program was
+	// not in the cache: the call then pays for compiling it.
 	readOnly, compiles bool
 }
 

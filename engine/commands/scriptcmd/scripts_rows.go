@@ -5,7 +5,7 @@ import (
 	"lockstep/engine/command/arg"
 )
 
-// Rows runs and keeps scripts.
+// Rows are the commands that run and store scripts.
 var Rows = []*command.Spec{
 	evalRow(),
 	programRow("evalsha", "sha1", "2.6.0", "Runs a Lua script by the SHA1 of its text.", evalSHAPlan(false), evalSHALogged, false),
@@ -25,8 +25,8 @@ func evalRow() *command.Spec {
 	return s
 }
 
-// programRow is the row of a command that runs a program; subject is the argument
-// that says which.
+// programRow is the row of a command that runs a program. subject names the argument that
+// identifies the program.
 func programRow(name, subject, since, summary string, plan func(*command.Planning, [][]byte) command.Plan, logged func(*command.Programs, [][]byte) (logged, known bool), readOnly bool) *command.Spec {
 	what := "function"
 	if subject != what {

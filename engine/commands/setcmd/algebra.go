@@ -9,8 +9,8 @@ import (
 	"lockstep/engine/set"
 )
 
-// readSets is readSet for several keys. What does not exist is nil; where it
-// returns false it has answered.
+// readSets is readSet for several keys. A missing set is nil. If readSets returns false it has
+// written the error reply.
 func readSets(c *command.Ctx, keys [][]byte) ([]*set.Set, bool) {
 	sets := make([]*set.Set, len(keys))
 	for i, key := range keys {
@@ -23,8 +23,8 @@ func readSets(c *command.Ctx, keys [][]byte) ([]*set.Set, bool) {
 	return sets, true
 }
 
-// interOf walks over the members that all sets have; a nil is an empty one. Where
-// it returns false it has answered.
+// interOf walks over the members that all sets have. A nil set is empty. If interOf returns false
+// it has written the error reply.
 func interOf(c *command.Ctx, sets []*set.Set) (iter.Seq[[]byte], bool) {
 	for _, s := range sets {
 		if s == nil {
@@ -35,8 +35,8 @@ func interOf(c *command.Ctx, sets []*set.Set) (iter.Seq[[]byte], bool) {
 	return set.Inter(sets, c.Member), c.Steps(int64(set.Smallest(sets).Len()) * int64(len(sets)))
 }
 
-// diffOf walks over the members of the first set that no other has. Where it
-// returns false it has answered.
+// diffOf walks over the members of the first set that are in no other set. If it returns false it
+// has written the error reply.
 func diffOf(c *command.Ctx, sets []*set.Set) (iter.Seq[[]byte], bool) {
 	if sets[0] == nil {
 		return func(func([]byte) bool) {}, true
@@ -45,7 +45,7 @@ func diffOf(c *command.Ctx, sets []*set.Set) (iter.Seq[[]byte], bool) {
 	return sets[0].Diff(others, c.Member), c.Steps(int64(sets[0].Len()) * int64(1+len(others)))
 }
 
-// unionOf returns the members of all sets. Where it returns false it has answered.
+// unionOf returns the members of all sets. If it returns false it has written the error reply.
 func unionOf(c *command.Ctx, sets []*set.Set) (*set.Set, bool) {
 	sets = command.Distinct(sets)
 	sum := int64(0)
@@ -69,7 +69,7 @@ func present(sets []*set.Set) []*set.Set {
 	return all
 }
 
-// writeSeq answers members whose number is known only at the end.
+// writeSeq answers members whose number is known only after the walk.
 func writeSeq(c *command.Ctx, members iter.Seq[[]byte]) {
 	begin, n := c.Out.Len(), 0
 	for member := range members {
@@ -103,7 +103,7 @@ func runSInterCard(c *command.Ctx, args [][]byte) {
 		return
 	}
 	keys, options := args[2:2+numKeys], args[2+numKeys:]
-	limit := int64(0) // none
+	limit := int64(0) // no limit
 	for ; len(options) > 0; options = options[2:] {
 		if !command.EqualFold(options[0], "limit") || len(options) == 1 {
 			c.Out.Error(command.ErrSyntax)
@@ -161,8 +161,8 @@ func runSInterStore(c *command.Ctx, args [][]byte) {
 	if !ok {
 		return
 	}
-	// Redis begins with a listpack unless the smallest set is an intset, and
-	// makes an intset of numbers at the end.
+	// Redis begins with a listpack unless the smallest set is an intset. If the result has only
+	// numbers Redis makes an intset of it at the end.
 	form := set.Packed
 	if set.Smallest(present(sets)).Form() == set.Ints {
 		form = set.Ints

@@ -9,9 +9,8 @@ import (
 	"lockstep/engine/set"
 )
 
-// Codecs is how sets are written: intsets as such; sets in the form of a
-// listpack with a length in the long form (rdb.Value.LongLength), which Redis
-// 7.0 reads too; others plainly.
+// Codecs say how sets are written: intsets as such, sets in the form of a listpack with a length in
+// the long form (rdb.Value.LongLength), which Redis 7.0 reads too, and other sets plainly.
 var Codecs = []command.Codec{{
 	Kind: engine.KindSet, Types: []byte{rdb.TypeSet, rdb.TypeSetIntset, rdb.TypeSetListpack},
 	TypeOf: func(e *engine.Entry) byte {
@@ -48,8 +47,7 @@ func writeSetValue(out *rdb.Value, e *engine.Entry) {
 	}
 }
 
-// readSetValue refuses sets that are empty or name a member twice, as Redis
-// does.
+// readSetValue refuses sets that are empty or contain a member twice, as Redis does.
 func readSetValue(in *rdb.Source, typ byte, key []byte, limits *command.Settings) (*engine.Entry, error) {
 	var s *set.Set
 	var err error
@@ -82,8 +80,7 @@ func readIntset(in *rdb.Source, limits *command.Settings) (*set.Set, error) {
 	return set.OfInts(numbers, setLimits(limits)), nil
 }
 
-// readPackedSet reads a listpack, which stays one whatever the length of its
-// members.
+// readPackedSet reads a listpack. The set stays a listpack whatever the length of its members.
 func readPackedSet(in *rdb.Source, limits *command.Settings) (*set.Set, error) {
 	blob, err := in.Text()
 	if err != nil {
@@ -123,8 +120,8 @@ func packedSet(members [][]byte) (*set.Set, error) {
 	return s, nil
 }
 
-// readPlainSet reads a set member by member. From a snapshot the form is the
-// one it was written in; else it is the one it gets as it grows.
+// readPlainSet reads a set member by member. A set from a snapshot keeps the form in which it was
+// written. Any other set gets the form that it would get while it grows.
 func readPlainSet(in *rdb.Source, limits *command.Settings) (*set.Set, error) {
 	n, long, err := in.LengthForm()
 	if err != nil {
@@ -183,7 +180,7 @@ func memberText(in *rdb.Source, limits *command.Settings) ([]byte, error) {
 	return member, err
 }
 
-// setLimits is the limits of sets; there are none without settings.
+// setLimits returns the limits of sets. Without settings there are none.
 func setLimits(s *command.Settings) set.Limits {
 	if s == nil {
 		return set.NoLimits

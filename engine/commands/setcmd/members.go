@@ -6,8 +6,8 @@ import (
 	"lockstep/engine/set"
 )
 
-// readSet is Read for a set: nil if there is none, false if the key holds
-// something else, which it answers itself.
+// readSet is Read for a set. It returns nil if there is none. If the key holds another kind of
+// value it answers the error itself and returns false.
 func readSet(c *command.Ctx, key []byte) (*set.Set, bool) {
 	return command.ReadAs[*set.Set](c, key, engine.KindSet)
 }
@@ -17,8 +17,8 @@ func writeSet(c *command.Ctx, key []byte) (*set.Set, *engine.Entry, bool) {
 	return command.WriteAs[*set.Set](c, key, engine.KindSet)
 }
 
-// editSet changes the set that writeSet returned, or a new one for count
-// members, the first of them given.
+// editSet changes the set that writeSet returned. If there is none it makes one for count members,
+// of which first is one.
 func editSet(c *command.Ctx, key []byte, e *engine.Entry, first []byte, count int, change func(*set.Set)) {
 	fresh := func() *set.Set { return set.New(first, count, setLimits(c.Settings)) }
 	command.Edit(c, key, engine.KindSet, e, fresh, change)
@@ -56,8 +56,8 @@ func runSAdd(c *command.Ctx, args [][]byte) {
 	c.Out.Int(int64(added))
 }
 
-// expectMembers gives a set the form it needs for so many members although
-// none of them was new, as Redis does. Watching clients see no change.
+// expectMembers gives a set the form that it needs for so many members although none of them was
+// new, as Redis does. Clients that watch the key see no change.
 func expectMembers(c *command.Ctx, key []byte, e *engine.Entry, given int) {
 	if l := setLimits(c.Settings); setOf(e).Outgrown(given, l) {
 		e = c.Mutate(key, e)
@@ -171,7 +171,7 @@ func runSMembers(c *command.Ctx, args [][]byte) {
 	}
 }
 
-// writeMembers answers all members of a set; nil is an empty one.
+// writeMembers answers all members of a set. A nil set is empty.
 func writeMembers(c *command.Ctx, s *set.Set) {
 	if s == nil {
 		c.Out.Set(0)

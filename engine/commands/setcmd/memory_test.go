@@ -18,8 +18,8 @@ func heapBytes() int {
 	return int(m.HeapAlloc)
 }
 
-// TestSetMemory prints what a member costs here, accounted and measured, and in
-// redis-server 7.0, and holds the accounted figure against both.
+// TestSetMemory prints what a member costs here, accounted and measured, and in redis-server 7.0.
+// It compares the accounted size with the other two.
 func TestSetMemory(t *testing.T) {
 	o := cmdtest.StartOracle(t)
 	for _, c := range []struct {
@@ -41,7 +41,7 @@ func TestSetMemory(t *testing.T) {
 			accounted, measured := setMemory(t, args[2:], max(1, 20_000/n))
 			per := func(bytes int) float64 { return float64(bytes) / float64(n) }
 			t.Logf("%-12s %6d: accounted %6.1f, measured %6.1f, Redis %6.1f bytes a member", c.what, n, per(accounted), per(measured), per(redis))
-			// A key with a value apart from it costs more here than there.
+			// A key whose value is a separate object costs more here than in Redis.
 			const keyBytes = 80
 			if accounted > redis*3/2+keyBytes {
 				t.Errorf("%d %s take %d bytes, %d in Redis", n, c.what, accounted, redis)
@@ -53,8 +53,7 @@ func TestSetMemory(t *testing.T) {
 	}
 }
 
-// setMemory is the memory of one of so many copies of a set that grew member by
-// member.
+// setMemory is the memory of one set, averaged over copies sets that grow member by member.
 func setMemory(t *testing.T, members [][]byte, copies int) (accounted, measured int) {
 	r := cmdtest.NewRunner(t)
 	before := heapBytes()

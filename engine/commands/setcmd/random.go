@@ -8,14 +8,14 @@ import (
 	"lockstep/engine/set"
 )
 
-// picks draws count different numbers below n, ascending; each choice has the
-// same chance. count is at most n.
+// picks draws count different numbers below n, ascending. Each choice is equally likely. count is
+// at most n.
 func picks(r *command.Chance, count, n int) []int {
 	picked := make([]int, 0, count)
 	const scanRatio = 16
 	if n/scanRatio <= count {
-		// Pass over all, taking each with the chance that is left to it (Fan,
-		// Muller, Rezucha 1962).
+		// Go over all numbers, and take each with the probability that is left for it (Fan, Muller,
+		// Rezucha 1962).
 		for i := 0; len(picked) < count; i++ {
 			if r.Below(n-i) < count-len(picked) {
 				picked = append(picked, i)
@@ -23,7 +23,7 @@ func picks(r *command.Chance, count, n int) []int {
 		}
 		return picked
 	}
-	// Floyd's way (Bentley, Floyd 1987): one draw for each.
+	// Floyd's method (Bentley, Floyd 1987) takes one draw for each number.
 	taken := make(map[int]bool, count)
 	for high := n - count; high < n; high++ {
 		i := r.Below(high + 1)
@@ -64,11 +64,11 @@ func runSPop(c *command.Ctx, args [][]byte) {
 	})
 }
 
-// numberRoom is enough for the text of an integer.
+// numberRoom is enough bytes for the text of an integer.
 const numberRoom = 20
 
-// moveRatio is how many times as many members must go as stay for Redis to
-// make a new set of those that stay.
+// moveRatio: Redis makes a new set of the members that stay if at least moveRatio times as many are
+// removed.
 const moveRatio = 5
 
 // popMembers is SPOP with a count.
@@ -137,8 +137,8 @@ func runSRandMember(c *command.Ctx, args [][]byte) {
 	c.Out.Bulk(s.At(c.Chance().Below(s.Len()), buf[:]))
 }
 
-// randomMembers is SRANDMEMBER with a count: so many different members, or if
-// it is negative, that often any member.
+// randomMembers is SRANDMEMBER with a count: that many different members, or, if the count is
+// negative, that many draws of any member.
 func randomMembers(c *command.Ctx, key, countArg []byte) {
 	count, ok := c.IntArg(countArg)
 	if !ok {
@@ -163,9 +163,8 @@ func randomMembers(c *command.Ctx, key, countArg []byte) {
 	}
 }
 
-// repeatedMembers picks a member count times. The answer may have as many bytes
-// as the longest string (proto-max-bulk-len); Redis goes on until its memory is
-// used up.
+// repeatedMembers draws a member count times. The reply may have as many bytes as the longest
+// string (proto-max-bulk-len), while Redis goes on until its memory is used up.
 func repeatedMembers(c *command.Ctx, s *set.Set, count int64) {
 	const elementBytesMin = int64(len("$0\r\n\r\n"))
 	bytesMax := c.Settings.ValueBytesMax

@@ -1,10 +1,10 @@
 // Package setcmd is the commands on sets: SADD, SINTER, SPOP, SSCAN and their like.
 //
-// Rows has a row for each command, Codecs says how a set stands in snapshots and dumps. The set
+// Rows has a row for each command, Codecs says how a set is stored in snapshots and dumps. The set
 // itself is package set.
 //
-// What is drawn by chance (SPOP, SRANDMEMBER) is drawn from the seed of the context, and a set keeps
-// an order that is a function of its history: so all replicas draw the same members.
+// SPOP and SRANDMEMBER draw from the seed of the context, and the order of a set is a function of
+// its history. So all replicas draw the same members.
 package setcmd
 
 import (

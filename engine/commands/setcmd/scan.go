@@ -7,8 +7,8 @@ import (
 	"lockstep/engine/command"
 )
 
-// writeScan answers one part of a walk: the cursor of the next and those
-// elements that the filter admits.
+// writeScan answers one part of a walk: the cursor of the next part, and the elements that the
+// filter admits.
 func writeScan(c *command.Ctx, next uint64, o *command.ScanOptions, elements iter.Seq[[]byte]) {
 	begin := c.Out.Len()
 	c.Out.Array(2)

@@ -26,8 +26,8 @@ func TestSetsAnswerAsRedisDoes(t *testing.T) {
 	t.Run("RESP3", func(t *testing.T) { cmdtest.Differ(t, reply.RESP3, 6, n, cmdtest.SetCommands) })
 }
 
-// TestSetEncodingsAreThoseOfRedis72 goes by redis.io and the release notes of
-// 7.2: redis-server 7.0 knows no sets in listpacks.
+// TestSetEncodingsAreThoseOfRedis72 goes by redis.io and the release notes of 7.2, because
+// redis-server 7.0 has no sets in listpacks.
 func TestSetEncodingsAreThoseOfRedis72(t *testing.T) {
 	r := cmdtest.NewRunner(t)
 	many := func(n int, format string) string {
@@ -64,7 +64,7 @@ func TestSetEncodingsAreThoseOfRedis72(t *testing.T) {
 			t.Fatalf("in %q", c.what)
 		}
 	}
-	// A pop that leaves a sixth or less makes a new set of what stays.
+	// A pop that leaves a sixth of the members or fewer makes a new set of those that stay.
 	r.Do("spop s 160")
 	r.Script(encoding("hashtable"))
 	r.Do("spop s 34")
@@ -129,8 +129,7 @@ func TestSetEventsAreRedisEvents(t *testing.T) {
 	}
 }
 
-// TestSetVersions expects the version of a key to change when its set does,
-// and only then, for WATCH goes by it.
+// TestSetVersions: the version of a key changes exactly when its set does. WATCH relies on that.
 func TestSetVersions(t *testing.T) {
 	r := cmdtest.NewRunner(t)
 	r.Do("sadd s a b")
@@ -151,7 +150,7 @@ func TestSetVersions(t *testing.T) {
 	}
 }
 
-// TestPicksAreFair draws often and expects every place as often as any other.
+// TestPicksAreFair draws often and expects every place about as often as any other.
 func TestPicksAreFair(t *testing.T) {
 	for _, c := range []struct{ count, n int }{{1, 7}, {3, 7}, {7, 7}, {2, 64}, {3, 64}, {4, 64}, {40, 64}} {
 		const draws = 20_000
@@ -175,7 +174,7 @@ func TestPicksAreFair(t *testing.T) {
 	}
 }
 
-// TestRandomMembersAreBounded asks for more than fits into an answer.
+// TestRandomMembersAreBounded asks for more than fits into a reply.
 func TestRandomMembersAreBounded(t *testing.T) {
 	r := cmdtest.NewRunner(t)
 	r.Settings.ValueBytesMax = 1 << 20
@@ -235,11 +234,11 @@ func FuzzRestoreSet(f *testing.F) {
 	})
 }
 
-// setSizes are about the limits of every form.
+// setSizes are sizes around the limits of every form.
 var setSizes = []int{1, 2, 127, 128, 129, 512, 513, 20_000}
 
-// TestSetDumpsGoBothWays restores here what redis-server dumps, compressed or
-// not, and there what we dump; and then compares members and digests.
+// TestSetDumpsGoBothWays restores here what redis-server dumps, compressed or not, and restores in
+// redis-server what Lockstep dumps. It then compares members and digests.
 func TestSetDumpsGoBothWays(t *testing.T) {
 	o, r := cmdtest.StartOracle(t), cmdtest.NewRunner(t)
 	r.NowMs = cmdtest.WallMs()
@@ -290,8 +289,7 @@ func TestSetDumpsGoBothWays(t *testing.T) {
 	}
 }
 
-// TestHostileSetsAreRefused restores sets with a right checksum and a wrong
-// content.
+// TestHostileSetsAreRefused restores sets with a correct checksum and wrong content.
 func TestHostileSetsAreRefused(t *testing.T) {
 	for name, body := range map[string]string{
 		"an empty set":            "\x02\x00",
@@ -313,7 +311,7 @@ func TestHostileSetsAreRefused(t *testing.T) {
 		if got := cmdtest.Flat(r.Exec([]byte("restore"), []byte("k"), []byte("0"), cmdtest.PayloadOf(body))); got != "-"+command.ErrBadDumpBody {
 			t.Errorf("%s: %s", name, got)
 		}
-		// The same with all limits so low that another form takes it.
+		// The same body, with all limits so low that the set gets another form.
 		r.Settings.SetIntsetEntriesMax, r.Settings.SetPackEntriesMax = 0, 0
 		if got := cmdtest.Flat(r.Exec([]byte("restore"), []byte("k"), []byte("0"), cmdtest.PayloadOf(body))); got != "-"+command.ErrBadDumpBody {
 			t.Errorf("%s, large: %s", name, got)
@@ -321,8 +319,7 @@ func TestHostileSetsAreRefused(t *testing.T) {
 	}
 }
 
-// TestRestoredSetsGetTheFormOfTheLimits restores the types of Redis 7.2 under
-// limits of all kinds.
+// TestRestoredSetsGetTheFormOfTheLimits restores the types of Redis 7.2 under limits of all kinds.
 func TestRestoredSetsGetTheFormOfTheLimits(t *testing.T) {
 	const listpack = "\x14\x0d\x0d\x00\x00\x00\x02\x00\x81b\x02\x05\x01\xff"
 	listpackFixed := strings.Replace(listpack, "\x0d", "\x0c", 2)

@@ -10,19 +10,19 @@ import (
 	"lockstep/engine/zset"
 )
 
-// sortSource is what SORT sorts.
+// sortSource is the value that SORT sorts.
 type sortSource struct {
 	kind engine.Kind
 	n    int
-	// from walks from an element on, or, if the elements have an order of their
-	// own (ordered), backwards.
+	// from walks from an element on. If the elements have an order of their own (ordered), backward
+	// walks in the other direction.
 	ordered  bool
 	from     func(i int) iter.Seq[[]byte]
 	backward func(i int) iter.Seq[[]byte]
 }
 
-// sortSourceOf returns the source of an entry, nil being an empty list; false:
-// it cannot be sorted.
+// sortSourceOf returns the source of an entry. A nil entry is an empty list. It returns false if
+// the entry cannot be sorted.
 func sortSourceOf(e *engine.Entry) (s sortSource, ok bool) {
 	if e == nil {
 		return sortSource{kind: engine.KindList, ordered: true}, true
@@ -49,7 +49,7 @@ func sortSourceOf(e *engine.Entry) (s sortSource, ok bool) {
 	return s, true
 }
 
-// second is a walk without the places.
+// second is a walk without the indexes.
 func second(walk iter.Seq2[int, []byte]) iter.Seq[[]byte] {
 	return func(yield func([]byte) bool) {
 		for _, text := range walk {
@@ -60,7 +60,7 @@ func second(walk iter.Seq2[int, []byte]) iter.Seq[[]byte] {
 	}
 }
 
-// membersOf is a walk without places and scores.
+// membersOf is a walk over members, without indexes and scores.
 func membersOf(walk iter.Seq2[int, zset.Entry]) iter.Seq[[]byte] {
 	return func(yield func([]byte) bool) {
 		for _, e := range walk {
@@ -71,16 +71,16 @@ func membersOf(walk iter.Seq2[int, zset.Entry]) iter.Seq[[]byte] {
 	}
 }
 
-// sortElement is an element and what it is sorted by.
+// sortElement is an element and the value that it is sorted by.
 type sortElement struct {
 	text  []byte
 	score float64
-	// key is what ALPHA compares; nil: there is no value, which comes first.
+	// key is what ALPHA compares. It is nil if there is no value; such an element comes first.
 	key []byte
 }
 
-// window returns copies of the elements as they stand, from first to before
-// end; descending: counted from the end if they have an order.
+// window returns copies of the elements from first up to end, in their present order. If descending
+// is set and the elements have an order, it counts from the end.
 func (s *sortSource) window(c *command.Ctx, first, end int, descending bool) []sortElement {
 	count := end - first
 	if count <= 0 {

@@ -8,13 +8,13 @@ import (
 // sortOptions are the options of SORT.
 type sortOptions struct {
 	descending, alpha bool
-	// unsorted: a BY without a star leaves the elements as they stand.
+	// unsorted is set if BY has no star: the elements keep their order.
 	unsorted bool
 	by       *sortPattern
 	gets     []sortPattern
-	// offset and count are those of LIMIT; a negative count is all.
+	// offset and count are those of LIMIT. A negative count means all.
 	offset, count int64
-	store         []byte // nil: the elements are the reply
+	store         []byte // nil if the elements are the reply
 }
 
 // parse reads the options of a command. It answers the error itself.
@@ -79,7 +79,7 @@ func (o *sortOptions) parseBy(c *command.Ctx, args [][]byte, text []byte) bool {
 	return true
 }
 
-// window is the part of n elements that LIMIT leaves: from first to before end.
+// window is the part of n elements that LIMIT leaves: from first up to end.
 func (o *sortOptions) window(n int) (first, end int) {
 	first = int(min(max(o.offset, 0), int64(n)))
 	end = n

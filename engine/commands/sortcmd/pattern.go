@@ -10,15 +10,14 @@ import (
 	"lockstep/engine/hashslot"
 )
 
-// sortPattern leads from an element to a value: the element takes the place of
-// the star in a key, and perhaps a field of a hash follows. The pattern # is the
-// element itself.
+// sortPattern leads from an element to a value. The element replaces the star in a key, and the
+// field of a hash may follow. The pattern # is the element itself.
 type sortPattern struct {
 	element bool
-	// star tells whether there is a star; before and behind surround it.
+	// star is set if there is a star; before and behind surround it.
 	star           bool
 	before, behind []byte
-	field          []byte // empty: the key holds a string
+	field          []byte // empty if the key holds a string
 }
 
 func newSortPattern(text []byte) (p sortPattern) {
@@ -32,12 +31,12 @@ func newSortPattern(text []byte) (p sortPattern) {
 	return p
 }
 
-// constant tells that the pattern leads to the same place from any element,
-// which as a BY means not to sort.
+// constant reports whether the pattern leads to the same place from any element. A BY of this kind
+// means not to sort.
 func (p *sortPattern) constant() bool { return !p.star }
 
-// stays tells whether all keys that the pattern leads to are in the hash slot of key: the pattern has the key's
-// hash tag before the star, or leads to no other key at all.
+// stays reports whether all keys that the pattern leads to are in the hash slot of key: the pattern
+// has the key's hash tag before the star, or leads to no other key at all.
 func (p *sortPattern) stays(key []byte) bool {
 	if !p.star {
 		return true
@@ -46,8 +45,8 @@ func (p *sortPattern) stays(key []byte) bool {
 	return len(tag) < len(p.before) && hashslot.Of(p.before) == hashslot.Of(key)
 }
 
-// value returns the value that the pattern leads to from an element, in an entry
-// that look finds; false: there is none. It is valid as long as nothing changes.
+// value returns the value that the pattern leads to from an element. look finds the value's entry.
+// It returns false if there is none. The value is valid as long as nothing changes.
 func (p *sortPattern) value(c *command.Ctx, look func(key []byte) *engine.Entry, element []byte) ([]byte, bool) {
 	if p.element {
 		return element, true
@@ -71,7 +70,7 @@ func (p *sortPattern) value(c *command.Ctx, look func(key []byte) *engine.Entry,
 	return nil, false
 }
 
-// readsAll tells whether the user may read whatever key SORT's patterns lead to.
+// readsAll reports whether the user may read any key that SORT's patterns may lead to.
 func readsAll(c *command.Ctx, args [][]byte) bool {
 	if c.User == nil {
 		return true

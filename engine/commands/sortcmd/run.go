@@ -29,7 +29,7 @@ func sort(c *command.Ctx, args [][]byte, mayStore bool) {
 		return
 	}
 	if o.unsorted && source.kind == engine.KindSet && (o.store != nil || c.InScript) {
-		// What is stored, or a script is given, should not depend on the order of a set.
+		// A result that is stored, or that a script gets, should not depend on the order of a set.
 		o.unsorted, o.alpha, o.by = false, true, nil
 	}
 	first, end := o.window(source.n)
@@ -66,10 +66,10 @@ func sort(c *command.Ctx, args [][]byte, mayStore bool) {
 	}
 }
 
-// load finds out what the elements are sorted by; not ok: it is no number. What
-// is stored is not copied: nothing changes until the elements are sorted. One
-// long text may be what a million of them are sorted by: enough tells whether
-// there are steps to go over all.
+// load finds the value that each element is sorted by. ok is false if one of them is not a number.
+// The values are not copied, because nothing changes until the elements are sorted. A million
+// elements may be sorted by one long text: enough is false if there are not enough steps for all
+// texts.
 func (o *sortOptions) load(c *command.Ctx, elements []sortElement) (ok, enough bool) {
 	ok = true
 	bytes := int64(0)
@@ -102,8 +102,7 @@ func (o *sortOptions) load(c *command.Ctx, elements []sortElement) (ok, enough b
 	return ok, true
 }
 
-// compare is the order of two elements. Numbers that are equal leave it to the
-// elements.
+// compare is the order of two elements. If two numbers are equal the elements themselves decide.
 func (o *sortOptions) compare(a, b sortElement) int {
 	var order int
 	switch {
@@ -114,7 +113,7 @@ func (o *sortOptions) compare(a, b sortElement) int {
 	case o.store != nil:
 		order = bytes.Compare(a.key, b.key)
 	default:
-		// Redis collates here, as C does: up to a zero byte.
+		// Redis collates here, as C does, up to a zero byte.
 		order = bytes.Compare(cText(a.key), cText(b.key))
 	}
 	if o.descending {
@@ -123,7 +122,7 @@ func (o *sortOptions) compare(a, b sortElement) int {
 	return order
 }
 
-// cText is a text as C sees it.
+// cText is a text up to its first zero byte, as C sees it.
 func cText(text []byte) []byte {
 	if i := bytes.IndexByte(text, 0); i >= 0 {
 		return text[:i]
@@ -131,7 +130,7 @@ func cText(text []byte) []byte {
 	return text
 }
 
-// results calls f for all that the command returns, as look finds it; false:
+// results calls f for everything that the command returns. look finds the entries. ok is false if
 // there is no value.
 func (o *sortOptions) results(c *command.Ctx, look func(key []byte) *engine.Entry, elements []sortElement, f func(text []byte, ok bool)) {
 	for i := range elements {
@@ -157,8 +156,8 @@ func (o *sortOptions) answer(c *command.Ctx, elements []sortElement) {
 	})
 }
 
-// keep stores the results as a list; what has no value becomes an empty text. A
-// long text that GET names again and again makes far more of them than there was.
+// keep stores the results as a list. A missing value becomes an empty text. GET may name one long
+// text again and again, so the list may be far larger than the keys.
 func (o *sortOptions) keep(c *command.Ctx, elements []sortElement) {
 	bytes := int64(0)
 	o.results(c, c.Peek, elements, func(text []byte, _ bool) { bytes += int64(len(text)) })
@@ -174,9 +173,9 @@ func (o *sortOptions) keep(c *command.Ctx, elements []sortElement) {
 	c.Out.Int(int64(l.Len()))
 }
 
-// sortScore reads a number as Redis does here, with bare strtod: blanks before
-// it and nothing at all are fine, hexadecimal digits and infinity too; numbers
-// that a double cannot hold, however small, are not.
+// sortScore reads a number as Redis does here, with plain strtod. Leading blanks and an empty text
+// are fine, and so are hexadecimal digits and infinity. Numbers that a double cannot hold, however
+// small, are not.
 func sortScore(text []byte) (float64, bool) {
 	if n, ok := command.ParseInt(text); ok {
 		return float64(n), true
@@ -199,7 +198,7 @@ func sortScore(text []byte) (float64, bool) {
 		return 0, false
 	}
 	if math.Abs(f) < leastNormal {
-		// Of so small a number bits may be lost.
+		// A number this small may have lost bits.
 		exact, ok := command.ParseExtended([]byte(s))
 		return f, ok && exact.F.Cmp(big.NewFloat(f)) == 0
 	}

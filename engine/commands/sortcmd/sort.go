@@ -1,10 +1,10 @@
 // Package sortcmd is SORT and SORT_RO.
 //
-// SORT takes lists, sets and sorted sets, and its patterns lead to strings and to fields of hashes:
-// so it stands on listcmd and hashcmd, and is a room of its own instead of a part of one of them.
+// SORT takes lists, sets and sorted sets, and its patterns lead to strings and to fields of hashes.
+// So the package uses listcmd and hashcmd, and is not a part of one of them.
 //
-// The keys that patterns lead to stand in no argument. The command therefore locks its whole shard
-// where it has such patterns (Spec.Wanders), and asks whether its user may read every key.
+// No argument names the keys that patterns lead to. If the command has such patterns it therefore
+// locks its whole shard (Spec.Wanders), and checks whether its user may read every key.
 package sortcmd
 
 import (
@@ -13,8 +13,8 @@ import (
 	"lockstep/engine/sched"
 )
 
-// sortKeys are the key specs of SORT: the key, those that patterns lead to, which
-// no argument names, and, if withStore is set, the key of STORE.
+// sortKeys are the key specs of SORT: the key, the keys that patterns lead to, which no argument
+// names, and, if withStore is set, the key of STORE.
 func sortKeys(withStore bool) []command.KeySpec {
 	keys := []command.KeySpec{
 		{Flags: command.KeyRO | command.KeyAccess, First: 1, Last: 1, Step: 1, ModeOf: command.SharedKey},
@@ -28,7 +28,7 @@ func sortKeys(withStore bool) []command.KeySpec {
 	}
 	return append(keys, command.KeySpec{
 		Flags: command.KeyOW | command.KeyUpdate,
-		// Without STORE nothing is changed.
+		// Without STORE the command changes nothing.
 		ModeOf: func(args [][]byte) sched.Mode {
 			if sortStorePlace(args) == 0 {
 				return sched.Shared
@@ -44,8 +44,7 @@ func sortKeys(withStore bool) []command.KeySpec {
 	})
 }
 
-// sortStorePlace is the place of the key behind the last STORE, 0 if there is
-// none.
+// sortStorePlace is the place of the key behind the last STORE, or 0 if there is no STORE.
 func sortStorePlace(args [][]byte) (at int) {
 	for i := 2; i < len(args); i++ {
 		switch {
@@ -61,7 +60,7 @@ func sortStorePlace(args [][]byte) (at int) {
 	return at
 }
 
-// sortWanders tells whether a pattern of SORT leads to keys outside the hash slot of its key.
+// sortWanders reports whether a pattern of SORT leads to keys outside the hash slot of its key.
 func sortWanders(args [][]byte) bool {
 	for i := 2; i < len(args)-1; i++ {
 		switch {

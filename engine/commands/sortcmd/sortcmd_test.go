@@ -15,8 +15,8 @@ func TestSortAnswersAsRedisDoes(t *testing.T) {
 	if testing.Short() {
 		n = 2000
 	}
-	// What BY finds equal for ALPHA stays as it stood here, and stands anyhow in
-	// Redis once LIMIT is given.
+	// With ALPHA, elements that BY finds equal keep their order here. In Redis their order is
+	// undefined if LIMIT is given.
 	ambiguous := func(args []string) bool {
 		line := strings.ToLower(strings.Join(args, "\x01"))
 		return strings.Contains(line, "alpha") && strings.Contains(line, "limit") && strings.Contains(line, "by\x01")
@@ -35,8 +35,8 @@ func TestSortAnswersAsRedisDoes(t *testing.T) {
 	t.Run("RESP3", func(t *testing.T) { cmdtest.Differ(t, reply.RESP3, 22, n, templates) })
 }
 
-// TestSortStaysInItsHashSlot expects a shard that has not all hash slots to refuse patterns that might lead to keys
-// of others.
+// TestSortStaysInItsHashSlot: a shard that does not have all hash slots refuses patterns that may
+// lead to keys of other shards.
 func TestSortStaysInItsHashSlot(t *testing.T) {
 	r := cmdtest.NewRunner(t)
 	r.Owns = func(int) bool { return true }
@@ -65,8 +65,8 @@ func TestSortStaysInItsHashSlot(t *testing.T) {
 	`)
 }
 
-// TestSortOfOtherKinds sorts sets and sorted sets, and follows patterns into
-// hashes, here and in redis-server.
+// TestSortOfOtherKinds sorts sets and sorted sets, and follows patterns into hashes, in Lockstep
+// and in redis-server.
 func TestSortOfOtherKinds(t *testing.T) {
 	o, r := cmdtest.StartOracle(t), cmdtest.NewRunner(t)
 	for _, line := range []string{
@@ -89,7 +89,7 @@ func TestSortOfOtherKinds(t *testing.T) {
 	}
 }
 
-// TestNumbersBeyondADouble asks a redis-server of its own for each of them.
+// TestNumbersBeyondADouble starts a redis-server of its own for each number.
 func TestNumbersBeyondADouble(t *testing.T) {
 	for _, number := range []string{"1e400", "-1e400", "1e-400", "1e-310", "0x1p-1080", "0x1p-1074", "0x0p-1080", "2.3e-308", "2.2e-308", "1.7e308", "0e-999", "1e309"} {
 		o, r := cmdtest.StartOracle(t), cmdtest.NewRunner(t)

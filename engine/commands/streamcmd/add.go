@@ -13,12 +13,11 @@ type addOptions struct {
 	limitGiven            bool
 	id                    stream.ID
 	idGiven, seqGiven     bool
-	idAt                  int // where the ID stands
+	idAt                  int // the place of the ID
 	nodeEntriesMax, limit int64
 }
 
-// parse reads the options; add tells XADD from XTRIM. It answers the error
-// itself.
+// parse reads the options. add is set for XADD and not for XTRIM. parse answers the error itself.
 func (o *addOptions) parse(c *command.Ctx, args [][]byte, add bool) bool {
 	o.nodeEntriesMax = c.Settings.StreamNodeEntriesMax
 	i, ok := 2, true
@@ -54,7 +53,7 @@ func (o *addOptions) parse(c *command.Ctx, args [][]byte, add bool) bool {
 	return ok && o.check(c, add)
 }
 
-// parseTrim reads MAXLEN or MINID, which stands at i, and what belongs to it.
+// parseTrim reads MAXLEN or MINID, which stands at i, and the arguments that belong to it.
 func (o *addOptions) parseTrim(c *command.Ctx, args [][]byte, i int) (int, bool) {
 	if o.trims {
 		c.Out.Error(ErrTrimTwice)
@@ -80,7 +79,7 @@ func (o *addOptions) parseTrim(c *command.Ctx, args [][]byte, i int) (int, bool)
 	return i, ok
 }
 
-// check looks at the options together and settles how much may be trimmed.
+// check looks at the options together, and sets the limit of the trimming.
 func (o *addOptions) check(c *command.Ctx, add bool) bool {
 	switch {
 	case o.limit != 0 && !o.trims:
@@ -95,7 +94,7 @@ func (o *addOptions) check(c *command.Ctx, add bool) bool {
 	case o.limitGiven:
 		o.trim.LimitMax = o.limit
 	case o.trim.Approximate:
-		// A hundred nodes, within bounds.
+		// The limit is a hundred nodes, within bounds.
 		const nodes, preset, most = 100, 10_000, 1_000_000
 		o.trim.LimitMax = min(nodes*o.nodeEntriesMax, most)
 		if o.nodeEntriesMax == 0 {
@@ -105,7 +104,7 @@ func (o *addOptions) check(c *command.Ctx, add bool) bool {
 	return true
 }
 
-// nextID settles the ID of the new entry. It answers the error itself.
+// nextID determines the ID of the new entry. It answers the error itself.
 func (o *addOptions) nextID(c *command.Ctx, s *stream.Stream) (stream.ID, bool) {
 	var last stream.ID
 	if s != nil {
@@ -234,7 +233,7 @@ func runXLen(c *command.Ctx, args [][]byte) {
 // setIDOptions are the arguments of XSETID.
 type setIDOptions struct {
 	last, maxDeleted stream.ID
-	added            int64 // -1: not given
+	added            int64 // -1 if not given
 }
 
 // parse reads the arguments. It answers the error itself.
@@ -270,7 +269,7 @@ func (o *setIDOptions) parse(c *command.Ctx, args [][]byte) (ok bool) {
 	return true
 }
 
-// check looks at the arguments beside the stream. It answers the error itself.
+// check compares the arguments with the stream. It answers the error itself.
 func (o *setIDOptions) check(c *command.Ctx, s *stream.Stream) bool {
 	top, some := s.LastEntryID()
 	switch {

@@ -9,11 +9,11 @@ import (
 	"lockstep/engine/stream"
 )
 
-// streamIDBytesMax is the longest text that Redis takes for an ID.
+// streamIDBytesMax is the longest text that Redis accepts as an ID.
 const streamIDBytesMax = 127
 
-// parseStreamID reads ms-seq, or ms alone, which then has the sequence number
-// missing. With auto, ms-* is one too; its number is 0 and given is false.
+// parseStreamID reads ms-seq, or ms alone, which gets the sequence number missing. With auto it
+// also reads ms-*; then the sequence number is 0 and given is false.
 func parseStreamID(text []byte, missing uint64, auto bool) (id stream.ID, given, ok bool) {
 	if len(text) > streamIDBytesMax {
 		return id, false, false
@@ -33,8 +33,8 @@ func parseStreamID(text []byte, missing uint64, auto bool) (id stream.ID, given,
 	return id, true, ok
 }
 
-// parseUint reads a number as Redis reads the parts of an ID: as C's strtoul
-// would, which takes white space and signs, but for what is plainly negative.
+// parseUint reads a number as Redis reads the parts of an ID: as C's strtoul would, which accepts
+// white space and signs, except for an obviously negative number.
 func parseUint(text []byte) (uint64, bool) {
 	if n, ok := command.ParseInt(text); ok {
 		return uint64(n), n >= 0
@@ -94,8 +94,8 @@ func streamEdgeID(text []byte, missing uint64) (stream.ID, bool) {
 	return id, ok
 }
 
-// streamStart reads where an interval begins, streamEnd where it ends; behind a
-// bracket is the ID that is not part of it. They answer the error themselves.
+// streamStart reads the start of an interval, streamEnd its end. An ID behind a bracket is not part
+// of the interval. They answer the error themselves.
 func streamStart(c *command.Ctx, text []byte) (stream.ID, bool) {
 	return streamBound(c, text, 0, stream.ID.Next, ErrStreamStart)
 }
@@ -121,7 +121,7 @@ func streamBound(c *command.Ctx, text []byte, missing uint64, step func(stream.I
 	return id, ok
 }
 
-// intArgOr is IntArg with an error of its own.
+// intArgOr is IntArg with its own error message.
 func intArgOr(c *command.Ctx, text []byte, message string) (int64, bool) {
 	n, ok := command.ParseInt(text)
 	if !ok {
@@ -143,17 +143,17 @@ func writeStream(c *command.Ctx, key []byte) (*stream.Stream, *engine.Entry, boo
 	return command.WriteAs[*stream.Stream](c, key, engine.KindStream)
 }
 
-// takeStream is writeStream for a command that Redis looks the key up for as a
-// read: it hits or misses.
+// takeStream is writeStream for a command for which Redis looks the key up as a read, so the lookup
+// counts as a hit or a miss.
 func takeStream(c *command.Ctx, key []byte) (*stream.Stream, *engine.Entry, bool) {
 	s, e, ok := writeStream(c, key)
 	c.Look(key)
 	return s, e, ok
 }
 
-// changeStream changes the stream of an entry in place, and says whether that
-// counts as a change for clients that watch the key. An empty stream stays. Clients
-// that wait for entries are not told: there are no new ones.
+// changeStream changes the stream of an entry in place. change returns whether that counts as a
+// change for clients that watch the key. An empty stream stays. Clients that wait for entries are
+// not notified, since there are no new ones.
 func changeStream(c *command.Ctx, key []byte, e *engine.Entry, change func(s *stream.Stream) bool) {
 	e = c.Mutate(key, e)
 	version := e.Version
@@ -164,12 +164,12 @@ func changeStream(c *command.Ctx, key []byte, e *engine.Entry, change func(s *st
 	c.KS.Changed(c.DB, e, version)
 }
 
-// fillStream is for a change that those who wait for entries must hear of; if the
-// entry is nil it makes the key.
+// fillStream is for a change that clients waiting for entries must hear of. If the entry is nil it
+// makes the key.
 func fillStream(c *command.Ctx, key []byte, e *engine.Entry, change func(s *stream.Stream)) {
 	if e == nil {
 		s := stream.New()
-		// That the key is new comes before what was done to it.
+		// The event for the new key comes before the events of the change.
 		events := c.HoldEvents(func() { change(s) })
 		c.Put(c.DB, engine.NewObject(key, engine.KindStream, s))
 		c.Release(events)

@@ -5,18 +5,18 @@ import (
 	"lockstep/engine/stream"
 )
 
-// claim is what XCLAIM and XAUTOCLAIM do to an entry.
+// claim is the options of XCLAIM and XAUTOCLAIM that apply to each entry.
 type claim struct {
 	minIdleMs   int64
 	deliveredMs int64
 	deliveries  int64 // -1: one more, unless justID
 	justID      bool
-	// force makes pending what was not.
+	// force makes an entry pending that was not.
 	force bool
 }
 
-// take gives an entry to a consumer, if it is there and idle for long enough,
-// and answers it.
+// take assigns an entry to a consumer and answers the entry. It does so only if the entry is
+// pending and has been idle for long enough.
 func (o *claim) take(c *command.Ctx, s *stream.Stream, g *stream.Group, no int, e *stream.Entry) bool {
 	c.Member()
 	p, pending := g.FindPending(e.ID)
@@ -73,15 +73,15 @@ func (o *claimOptions) parse(c *command.Ctx, args [][]byte) (ok bool) {
 			return false
 		}
 	}
-	// A time that cannot be becomes now: it may come from a clock that differs.
+	// A negative or future time becomes now: it may come from another clock.
 	if o.deliveredMs < 0 || o.deliveredMs > c.NowMs {
 		o.deliveredMs = c.NowMs
 	}
 	return true
 }
 
-// option reads the option at i, and returns where its last argument stands. It
-// answers the error itself.
+// option reads the option at i, and returns the place of its last argument. It answers the error
+// itself.
 func (o *claimOptions) option(c *command.Ctx, args [][]byte, i int) (int, bool) {
 	more, ok := i+1 < len(args), true
 	switch {
@@ -149,8 +149,8 @@ type autoClaimOptions struct {
 	count int64
 }
 
-// autoClaimLooks is how many pending entries are looked at for one that is
-// claimed.
+// autoClaimLooks is how many pending entries the command may look at for each entry that it may
+// claim.
 const autoClaimLooks = 10
 
 // parse reads the arguments. It answers the error itself.
@@ -204,9 +204,9 @@ func runXAutoClaim(c *command.Ctx, args [][]byte) {
 	})
 }
 
-// run claims entries and answers: where to go on, what was claimed, and which
-// pending entries are gone because the stream has them no more. It tells whether
-// anything changed.
+// run claims entries. It answers the ID to continue at, the claimed entries, and the pending
+// entries that were removed because the stream no longer has them. It reports whether anything
+// changed.
 func (o *autoClaimOptions) run(c *command.Ctx, s *stream.Stream, g *stream.Group, no int) bool {
 	c.Out.Array(3)
 	at, n := c.Out.Len(), 0

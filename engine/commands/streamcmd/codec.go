@@ -9,7 +9,7 @@ import (
 	"lockstep/engine/stream"
 )
 
-// Codecs say how streams stand in snapshots, payloads and digests.
+// Codecs say how streams are stored in snapshots, payloads and digests.
 var Codecs = []command.Codec{{
 	Kind:   engine.KindStream,
 	Types:  []byte{rdb.TypeStreamListpacks, rdb.TypeStreamListpacks2, rdb.TypeStreamListpacks3},
@@ -22,8 +22,8 @@ var Codecs = []command.Codec{{
 	Mix:       mixStream,
 }}
 
-// streamType is the type of Redis 7.0 where it loses nothing: what reads it
-// takes it that consumers were last active when they were last seen.
+// streamType is the type of Redis 7.0 if that loses nothing. A reader of that type assumes that
+// consumers were last active when they were last seen.
 func streamType(e *engine.Entry) byte {
 	typ := byte(rdb.TypeStreamListpacks2)
 	for _, g := range e.Object().(*stream.Stream).Groups() {
@@ -142,7 +142,7 @@ func (r *streamReader) length() (n uint64) {
 	return n
 }
 
-// text reads a text that is kept.
+// text reads a text and copies it.
 func (r *streamReader) text() []byte {
 	if r.err != nil {
 		return nil
@@ -152,7 +152,7 @@ func (r *streamReader) text() []byte {
 	return append([]byte(nil), text...)
 }
 
-// raw reads n bytes, zeros after an error.
+// raw reads n bytes. After an error it returns zeros.
 func (r *streamReader) raw(n uint64) []byte {
 	if r.err == nil {
 		b, err := r.in.Bytes(n)

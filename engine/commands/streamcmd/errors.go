@@ -42,7 +42,7 @@ const (
 	ErrAutoClaimMinIdle  = "ERR Invalid min-idle-time argument for XAUTOCLAIM"
 )
 
-// clipC cuts a text like C at its first zero byte.
+// clipC cuts a text at its first zero byte, as C does.
 func clipC(b []byte) []byte { return command.Clip(b, math.MaxInt) }
 
 // errNoGroup is the error of commands that need a key and a group in it.
@@ -50,7 +50,7 @@ func errNoGroup(key, group []byte) string {
 	return "NOGROUP No such key '" + string(clipC(key)) + "' or consumer group '" + string(clipC(group)) + "'"
 }
 
-// errNoGroupOf is the error where the key is there.
+// errNoGroupOf is the error if the key exists and the group does not.
 func errNoGroupOf(key, group []byte) string {
 	return "NOGROUP No such consumer group '" + string(clipC(group)) + "' for key name '" + string(clipC(key)) + "'"
 }

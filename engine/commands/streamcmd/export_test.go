@@ -1,6 +1,6 @@
 package streamcmd
 
-// What tests reach of the package's inside.
+// Internals of the package that tests in other packages use.
 
 var (
 	ReadStreamsAt = readStreamsAt

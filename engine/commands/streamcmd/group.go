@@ -36,8 +36,8 @@ func (o *groupOptions) parse(c *command.Ctx, args [][]byte, create bool) (ok boo
 	return true
 }
 
-// xgroupStream is the stream of an XGROUP command, which must exist unless
-// makes. It answers the error itself.
+// xgroupStream returns the stream of an XGROUP command. The stream must exist unless makes is set.
+// It answers the error itself.
 func xgroupStream(c *command.Ctx, key []byte, makes bool) (*stream.Stream, *engine.Entry, bool) {
 	s, e, ok := writeStream(c, key)
 	if ok && e == nil && !makes {
@@ -71,7 +71,7 @@ func runXGroupCreate(c *command.Ctx, args [][]byte) {
 	if !ok {
 		return
 	}
-	// MKSTREAM and ENTRIESREAD once each is the most.
+	// At most MKSTREAM and ENTRIESREAD, once each.
 	const argsMax = 8
 	if len(args) > argsMax {
 		c.Out.Error(errSubcommandSyntax(args, "XGROUP"))
@@ -128,8 +128,7 @@ func runXGroupSetID(c *command.Ctx, args [][]byte) {
 	c.Out.OK()
 }
 
-// runXGroupDestroy tells those who wait for the group's entries: they get an
-// error.
+// runXGroupDestroy also notifies clients that wait for entries of the group: they get an error.
 func runXGroupDestroy(c *command.Ctx, args [][]byte) {
 	key, name := args[2], args[3]
 	s, e, ok := xgroupStream(c, key, false)

@@ -154,7 +154,7 @@ func infoEdge(c *command.Ctx, name string, walk func(yield func(e *stream.Entry)
 	}
 }
 
-// infoFull answers up to count (0: all) entries and pending entries.
+// infoFull answers up to count entries and pending entries, or all if count is 0.
 func infoFull(c *command.Ctx, s *stream.Stream, count int64) {
 	c.Out.BulkString("entries")
 	writeStreamEntries(c, func(yield func(e *stream.Entry) bool) { s.Range(stream.ID{}, stream.MaxID, yield) }, count, nil)
@@ -196,7 +196,7 @@ func infoConsumer(c *command.Ctx, g *stream.Group, no int, count int64) {
 	})
 }
 
-// infoPending answers pending entries; head begins each.
+// infoPending answers pending entries. head writes the first part of each.
 func infoPending(c *command.Ctx, count int64, walk func(yield func(p stream.Pending) bool), head func(p stream.Pending)) {
 	c.Out.BulkString("pending")
 	at, n := c.Out.Len(), int64(0)

@@ -37,7 +37,7 @@ func runXAck(c *command.Ctx, args [][]byte) {
 type pendingOptions struct {
 	minIdleMs, count int64
 	from, to         stream.ID
-	consumer         []byte // nil: all
+	consumer         []byte // nil: all consumers
 }
 
 // parse reads the arguments. It answers the error itself.
@@ -96,14 +96,14 @@ func runXPending(c *command.Ctx, args [][]byte) {
 	}
 }
 
-// looks counts what a command looks at, and perhaps does not answer.
+// looks counts the entries that a command looks at, whether it answers them or not.
 type looks struct {
 	c    *command.Ctx
 	n    int64
 	over bool
 }
 
-// more counts one more; false: there are no steps left.
+// more counts one more entry. It returns false if there are no steps left.
 func (l *looks) more() bool {
 	l.c.Item()
 	if l.n++; l.n%command.StepPending == 0 {
@@ -112,8 +112,8 @@ func (l *looks) more() bool {
 	return !l.over
 }
 
-// ended answers, in place of what stands in Out from begin on, that there were
-// no steps; false: there were.
+// ended replaces the reply from begin on by an error if there were no steps left. It reports
+// whether it did so.
 func (l *looks) ended(begin int) bool {
 	if l.over {
 		l.c.Out.Truncate(begin)
@@ -122,8 +122,8 @@ func (l *looks) ended(begin int) bool {
 	return l.over
 }
 
-// pendingBrief answers how many pending entries there are, from which ID to
-// which, and how many each consumer has.
+// pendingBrief answers the number of pending entries, the first and the last of their IDs, and the
+// number for each consumer.
 func pendingBrief(c *command.Ctx, g *stream.Group) {
 	if !c.Steps(int64(g.Consumers()) / command.StepPending) {
 		return

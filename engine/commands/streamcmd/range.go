@@ -43,8 +43,8 @@ func xrange(c *command.Ctx, args [][]byte, from, to []byte, back bool) {
 	}
 }
 
-// writeStreamEntries answers up to count entries (-1 or 0: any number) and calls note,
-// if there is one, for each.
+// writeStreamEntries answers up to count entries (-1 or 0: any number) and calls note for each,
+// unless note is nil.
 func writeStreamEntries(c *command.Ctx, walk func(yield func(e *stream.Entry) bool), count int64, note func(id stream.ID)) {
 	at, n := c.Out.Len(), 0
 	walk(func(e *stream.Entry) bool {

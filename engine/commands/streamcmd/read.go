@@ -14,12 +14,12 @@ type readOptions struct {
 	grouped, noAck  bool
 	group, consumer []byte
 	count           int64
-	// streamsAt is where the first key stands, 0: there is none; half as many
-	// keys follow as there are arguments, and then an ID for each.
+	// streamsAt is the place of the first key, or 0 if there are no keys. Half of the arguments
+	// from there on are keys, the other half are their IDs.
 	streamsAt int
 }
 
-// keys and ids are the keys, and what stands for the ID of each.
+// keys and ids return the keys, and the argument for the ID of each.
 func (o *readOptions) keys(args [][]byte) [][]byte {
 	return args[o.streamsAt : o.streamsAt+(len(args)-o.streamsAt)/2]
 }
@@ -112,7 +112,7 @@ func (o *readOptions) check(c *command.Ctx) bool {
 	return false
 }
 
-// blockTimeout looks at a timeout in milliseconds. It answers the error itself.
+// blockTimeout checks a timeout in milliseconds. It answers the error itself.
 func blockTimeout(c *command.Ctx, text []byte) bool {
 	ms, ok := command.ParseInt(text)
 	switch {
@@ -128,12 +128,12 @@ func blockTimeout(c *command.Ctx, text []byte) bool {
 	return false
 }
 
-// unread answers for a read that found nothing.
+// unread answers a read that found nothing.
 func (o *readOptions) unread(c *command.Ctx) {
 	c.Out.NullArray()
 }
 
-// beginStream begins the answer for one stream.
+// beginStream begins the reply for one stream.
 func beginStream(c *command.Ctx, key []byte) {
 	if c.Out.Proto != reply.RESP3 {
 		c.Out.Array(2)
@@ -141,7 +141,7 @@ func beginStream(c *command.Ctx, key []byte) {
 	c.Out.Bulk(key)
 }
 
-// endStreams ends the answer that begins at a place, for so many streams.
+// endStreams ends the reply that begins at the place at, for n streams.
 func endStreams(c *command.Ctx, at, n int) {
 	if c.Out.Proto != reply.RESP3 {
 		c.Out.ArrayFrom(at, n)
@@ -194,7 +194,7 @@ func runXRead(c *command.Ctx, args [][]byte) {
 	o.unread(c)
 }
 
-// groupOption is the Group of XREADGROUP.
+// groupOption returns the group of XREADGROUP.
 func groupOption(args [][]byte) (group []byte) {
 	for i := 1; i+1 < len(args); i++ {
 		switch {
@@ -210,9 +210,9 @@ func groupOption(args [][]byte) (group []byte) {
 	return group
 }
 
-// latestIDs tells where in the arguments of XREAD "$" stands for an ID, and
-// which keys those are of: a read that blocks is asked again with the IDs that
-// were the latest when it came (see runStreamEnds).
+// latestIDs returns the places where "$" stands for an ID in the arguments of XREAD, and the keys
+// of those IDs. A read that blocks runs again with the IDs that were the latest when it came in
+// (see runStreamEnds).
 func latestIDs(args [][]byte) (places []int, keys [][]byte) {
 	for i := 1; i < len(args); i++ {
 		if !command.EqualFold(args[i], "streams") {
@@ -229,7 +229,7 @@ func latestIDs(args [][]byte) (places []int, keys [][]byte) {
 	return nil, nil
 }
 
-// runStreamEnds answers the last IDs of streams, 0-0 where there is none.
+// runStreamEnds answers the last IDs of streams, 0-0 for a missing stream.
 func runStreamEnds(c *command.Ctx, args [][]byte) {
 	c.Out.Array(len(args) - 1)
 	for _, key := range args[1:] {
@@ -267,17 +267,17 @@ func runXReadGroup(c *command.Ctx, args [][]byte) {
 	o.unread(c)
 }
 
-// groupRead is what XREADGROUP does with one stream.
+// groupRead is the part of XREADGROUP for one stream.
 type groupRead struct {
 	*readOptions
 	key []byte
-	// history asks for the consumer's pending entries behind an ID, else for new
-	// ones.
+	// history is set if the command asks for the consumer's pending entries behind an ID, and not
+	// for new ones.
 	history bool
 	behind  stream.ID
 }
 
-// parse looks at the key, the group and the ID. It answers the error itself.
+// parse checks the key and the group and reads the ID. It answers the error itself.
 func (r *groupRead) parse(c *command.Ctx, id []byte) bool {
 	s, _, ok := takeStream(c, r.key)
 	if !ok {
@@ -300,7 +300,7 @@ func (r *groupRead) parse(c *command.Ctx, id []byte) bool {
 	return ok
 }
 
-// run answers for the stream, if there is anything to say.
+// run answers for the stream, if there is anything to answer.
 func (r *groupRead) run(c *command.Ctx) (answered bool) {
 	e := c.Write(r.key)
 	changeStream(c, r.key, e, func(s *stream.Stream) bool {
@@ -322,8 +322,8 @@ func (r *groupRead) run(c *command.Ctx) (answered bool) {
 	return answered
 }
 
-// consumer returns the number of a consumer that asks for entries; it is made if
-// it is not there.
+// consumer returns the number of a consumer that reads entries. It makes the consumer if there is
+// none.
 func consumer(c *command.Ctx, s *stream.Stream, g *stream.Group, key, name []byte) (no int, created bool) {
 	no, created = s.AddConsumer(g, name, c.NowMs)
 	if created {
@@ -333,7 +333,7 @@ func consumer(c *command.Ctx, s *stream.Stream, g *stream.Group, key, name []byt
 	return no, created
 }
 
-// fresh answers entries that were not delivered yet and delivers them.
+// fresh delivers and answers entries that were not delivered before.
 func (r *groupRead) fresh(c *command.Ctx, s *stream.Stream, g *stream.Group, no int) {
 	from, _ := g.Last().Next()
 	walk := func(yield func(e *stream.Entry) bool) { s.Range(from, stream.MaxID, yield) }
@@ -347,8 +347,8 @@ func (r *groupRead) fresh(c *command.Ctx, s *stream.Stream, g *stream.Group, no 
 	})
 }
 
-// old answers the consumer's pending entries, and counts them as delivered once
-// more unless they were deleted.
+// old answers the consumer's pending entries, and counts one more delivery for those that were not
+// deleted.
 func (r *groupRead) old(c *command.Ctx, s *stream.Stream, g *stream.Group, no int) {
 	at := c.Out.Len()
 	var again []stream.Pending
@@ -376,8 +376,8 @@ func (r *groupRead) old(c *command.Ctx, s *stream.Stream, g *stream.Group, no in
 	}
 }
 
-// withGroup returns the entry of a stream that has a group. Where either is
-// missing, or the key holds something else, it answers the error itself.
+// withGroup returns the entry of a stream that has a group. If the key or the group is missing, or
+// the key holds another kind of value, it answers the error itself.
 func withGroup(c *command.Ctx, key, group []byte) (*engine.Entry, bool) {
 	s, e, ok := takeStream(c, key)
 	if !ok {

@@ -1,11 +1,11 @@
-// Package streamcmd is the commands on streams and their groups: XADD, XREAD, XREADGROUP, XCLAIM and
-// their like.
+// Package streamcmd is the commands on streams and their groups: XADD, XREAD, XREADGROUP, XCLAIM
+// and their like.
 //
-// Rows and InternalRows have a row for each command, Codecs says how a stream stands in snapshots and
-// dumps. The stream itself is package stream.
+// Rows and InternalRows have a row for each command, Codecs says how a stream is stored in
+// snapshots and dumps. The stream itself is package stream.
 //
-// IDs that a command leaves to the server, and the times of deliveries, come from the log time of the
-// entry, never from a clock: all replicas give the same ones.
+// IDs that a command leaves to the server, and the times of deliveries, come from the log time of
+// the entry, never from a clock. So they are the same on all replicas.
 package streamcmd
 
 import (
@@ -15,7 +15,7 @@ import (
 	"lockstep/engine/sched"
 )
 
-// argTrim is how XADD and XTRIM say what goes.
+// argTrim is the argument of XADD and XTRIM that says which entries to remove.
 var argTrim = arg.Block("trim",
 	arg.OneOf("strategy", arg.Token("maxlen", "MAXLEN"), arg.Token("minid", "MINID").AddedIn("6.2.0")),
 	arg.OneOf("operator", arg.Token("equal", "="), arg.Token("approximately", "~")).Opt(),
@@ -26,11 +26,11 @@ var argTrim = arg.Block("trim",
 // argStreams are the streams of XREAD and XREADGROUP.
 var argStreams = arg.Block("streams", arg.Key("key", 1).Many(), arg.Of("id", "string").Many()).After("STREAMS")
 
-// argReadBlock is for how long they wait.
+// argReadBlock is how long XREAD and XREADGROUP wait.
 var argReadBlock = arg.Of("milliseconds", "integer").After("BLOCK").Opt()
 
-// streamsKey is the key spec of XREAD and XREADGROUP, whose keys follow a word
-// that COMMAND INFO says to look for from an argument on.
+// streamsKey is the key spec of XREAD and XREADGROUP. Their keys follow a word, and COMMAND INFO
+// gives the argument at which the search for the word starts.
 func streamsKey(from int, mode sched.Mode) []command.KeySpec {
 	return []command.KeySpec{{
 		Flags: command.KeyRO | command.KeyAccess, Last: -1, Step: 1,

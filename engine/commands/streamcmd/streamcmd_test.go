@@ -19,15 +19,15 @@ import (
 	"lockstep/tests/kit/cmdtest"
 )
 
-// What stands in replies and depends on a clock, and what Redis 7.2 adds to
-// what 7.0 says of consumers.
+// These are the parts of replies that depend on a clock, and the facts about consumers that Redis
+// 7.2 adds to those of 7.0.
 var (
 	streamTimes    = regexp.MustCompile(`((?:seen-time|idle)\r\n):\d+`)
 	streamInactive = regexp.MustCompile(`\$(?:8\r\ninactive|11\r\nactive-time)\r\n:-?\d+\r\n`)
 	pendingTimes   = regexp.MustCompile(`(\*4\r\n\$\d+\r\n\d+-\d+\r\n\$\d+\r\n\w*\r\n|\*3\r\n\$\d+\r\n\d+-\d+\r\n):(\d+)`)
 )
 
-// withoutClock takes out of a reply what two servers cannot say alike.
+// withoutClock removes from a reply the parts that differ between two servers.
 func withoutClock(raw []byte) []byte {
 	raw = streamTimes.ReplaceAll(raw, []byte("${1}:N"))
 	return pendingTimes.ReplaceAllFunc(raw, func(m []byte) []byte {
@@ -43,12 +43,12 @@ func withoutClock(raw []byte) []byte {
 	})
 }
 
-// streamLag is what 7.0 reckons otherwise where entries were deleted.
+// streamLag is the part of a reply that 7.0 computes in another way after entries were deleted.
 var streamLag = regexp.MustCompile(`((?:entries-read|lag)\r\n)(:\d+|:-\d+|_|\$-1)\r\n`)
 
 func withoutLag(raw []byte) []byte { return streamLag.ReplaceAll(raw, []byte("${1}:N\r\n")) }
 
-// as70 makes of our reply to XINFO what Redis 7.0 would say.
+// as70 turns Lockstep's reply to XINFO into the one that Redis 7.0 would give.
 func as70(raw []byte) []byte {
 	if !streamInactive.Match(raw) {
 		return raw
@@ -60,12 +60,11 @@ func as70(raw []byte) []byte {
 	return raw
 }
 
-// deleting are the commands after which 7.0 and 7.2 may count otherwise what a
-// group has read.
+// deleting are the commands after which 7.0 and 7.2 may differ in the number of entries that a group has read.
 var deleting = regexp.MustCompile(`(?i)^xdel|^xtrim|^xsetid|maxlen|minid|entriesread`)
 
-// TestStreamsAnswerAsRedisDoes runs random commands here and there. Nodes are
-// small, so that what goes by nodes happens often.
+// TestStreamsAnswerAsRedisDoes runs random commands in Lockstep and in redis-server. Nodes are
+// small, so that behaviour which depends on nodes happens often.
 func TestStreamsAnswerAsRedisDoes(t *testing.T) {
 	n := 30_000
 	if testing.Short() {
@@ -103,11 +102,11 @@ func differStreams(t *testing.T, proto int, seed int64, n int, limits [2]string,
 		for _, before := range append(consumersOf(args), args) {
 			history = append(history, before)
 			if strings.EqualFold(string(before[0]), "xsetid") && string(r.Exec(before...)) == "-"+streamcmd.ErrSetIDBelowDeleted+"\r\n" {
-				continue // 7.0 takes such an ID
+				continue // 7.0 accepts such an ID
 			}
 			got, want := cmdtest.Both(r, o, before)
 			if strings.HasPrefix(string(want), "-ERR Unbalanced XREAD list") {
-				continue // in the words of 7.2 here
+				continue // Lockstep has the wording of 7.2
 			}
 			if deletes {
 				got, want = withoutLag(got), withoutLag(want)
@@ -128,8 +127,8 @@ func differStreams(t *testing.T, proto int, seed int64, n int, limits [2]string,
 	}
 }
 
-// consumersOf are commands that make the consumer of a command first: Redis 7.2
-// makes it whether or not there is something for it, 7.0 only if there is.
+// consumersOf are commands that make the consumer of a command in advance. Redis 7.2 always makes
+// the consumer, 7.0 only if there are entries for it.
 func consumersOf(args [][]byte) [][][]byte {
 	create := func(key, group, consumer []byte) [][]byte {
 		return [][]byte{[]byte("xgroup"), []byte("createconsumer"), key, group, consumer}
@@ -151,8 +150,8 @@ func consumersOf(args [][]byte) [][][]byte {
 	return nil
 }
 
-// TestStreamDumpsGoBothWays restores here what redis-server dumps and there what
-// we dump, and expects the same bytes and the same answers.
+// TestStreamDumpsGoBothWays restores here what redis-server dumps, and restores in redis-server
+// what Lockstep dumps. It expects the same bytes and the same replies.
 func TestStreamDumpsGoBothWays(t *testing.T) {
 	o, r := cmdtest.StartOracle(t), cmdtest.NewRunner(t)
 	r.NowMs = cmdtest.WallMs()
@@ -203,8 +202,8 @@ func TestStreamDumpsGoBothWays(t *testing.T) {
 	}
 }
 
-// TestOldStreamPayloads restores a payload of Redis before 7.0, made from one of
-// 7.0 by leaving out what is new, here and there.
+// TestOldStreamPayloads restores a payload from before Redis 7.0, in Lockstep and in redis-server.
+// The payload is made from one of 7.0 by leaving out the parts that are new.
 func TestOldStreamPayloads(t *testing.T) {
 	o, r := cmdtest.StartOracle(t), cmdtest.NewRunner(t)
 	r.NowMs = cmdtest.WallMs()
@@ -236,8 +235,8 @@ func TestOldStreamPayloads(t *testing.T) {
 	}
 }
 
-// TestConsumersKeepTheirTimes runs what goes by the clock, with a clock, and
-// through a dump of either type.
+// TestConsumersKeepTheirTimes runs commands that depend on the clock, and dumps and restores the
+// stream with either type.
 func TestConsumersKeepTheirTimes(t *testing.T) {
 	r := cmdtest.NewRunner(t)
 	r.NowMs = 1000
@@ -291,8 +290,7 @@ func TestConsumersKeepTheirTimes(t *testing.T) {
 	}
 }
 
-// TestReadsThatBlock expects a read that finds nothing to answer null where it
-// would wait.
+// TestReadsThatBlock: a read that finds nothing, and that would wait, answers null.
 func TestReadsThatBlock(t *testing.T) {
 	r := cmdtest.NewRunner(t)
 	r.Do("xadd s 5-1 f v")
@@ -322,7 +320,7 @@ func TestReadsThatBlock(t *testing.T) {
 	}
 }
 
-// What a gateway puts in the place of "$" before a read waits.
+// TestLatestIDs checks the IDs that a gateway puts in the place of "$" before a read waits.
 func TestLatestIDs(t *testing.T) {
 	r := cmdtest.NewRunner(t)
 	r.Do("xadd s 5-1 f v")
@@ -335,8 +333,8 @@ func TestLatestIDs(t *testing.T) {
 	}
 }
 
-// TestStreamsCopyWhatTheyKeep overwrites the arguments after each command, as the
-// memory of a log entry may be.
+// TestStreamsCopyWhatTheyKeep overwrites the arguments after each command, as may happen to the
+// memory of a log entry.
 func TestStreamsCopyWhatTheyKeep(t *testing.T) {
 	r := cmdtest.NewRunner(t)
 	for _, line := range []string{
@@ -360,7 +358,7 @@ func TestStreamsCopyWhatTheyKeep(t *testing.T) {
 	`)
 }
 
-// heard notes events and what was filled.
+// heard records events and the keys that were filled.
 type heard struct{ all []string }
 
 // Wants implements Observer.
@@ -379,8 +377,8 @@ func (h *heard) Filled(_ int, key []byte, _ engine.Kind) {
 // Gone implements Observer.
 func (h *heard) Gone(_ int, key []byte) { h.all = append(h.all, "gone "+string(key)) }
 
-// TestStreamEvents expects Redis's events, and that those who wait hear only of
-// what may end their waiting.
+// TestStreamEvents expects Redis's events. Clients that wait must be notified only of changes that
+// may end their wait.
 func TestStreamEvents(t *testing.T) {
 	r := cmdtest.NewRunner(t)
 	for _, step := range []struct{ line, want string }{
@@ -420,7 +418,7 @@ func TestStreamEvents(t *testing.T) {
 		if step.want == "" {
 			want = nil
 		}
-		// A change may be told of before or after the event that goes with it.
+		// A key is reported as filled before or after the event of the same change.
 		slices.Sort(got)
 		slices.Sort(want)
 		if !slices.Equal(got, want) {
@@ -429,7 +427,7 @@ func TestStreamEvents(t *testing.T) {
 	}
 }
 
-// streamPayload is a dump of a stream with all there is.
+// streamPayload is a dump of a stream that has all features.
 func streamPayload(t testing.TB) []byte {
 	r := cmdtest.NewRunner(t)
 	r.Settings.StreamNodeEntriesMax = 3
@@ -447,8 +445,8 @@ func streamPayload(t testing.TB) []byte {
 	return values.AppendPayload(nil, r.KS.Find(r.KS.LockSlot([]byte("s")), 0, []byte("s")))
 }
 
-// TestHostileStreamPayloads damages a payload in every byte, and cuts it: it is
-// refused or is a stream that can be walked, dumped and loaded again.
+// TestHostileStreamPayloads damages every byte of a payload, and truncates it at every byte. The
+// result is either refused or is a stream that can be walked, dumped and loaded again.
 func TestHostileStreamPayloads(t *testing.T) {
 	typ, body, ok := rdb.OpenPayload(streamPayload(t))
 	if !ok {
@@ -473,7 +471,8 @@ func TestHostileStreamPayloads(t *testing.T) {
 	}
 }
 
-// survives reads a payload and tells whether it was taken; then it must keep.
+// survives reads a payload and reports whether it was accepted. An accepted stream must survive a
+// dump and a restore.
 func survives(t *testing.T, typ byte, body []byte) bool {
 	e, err := values.ReadBody(typ, body, []byte("s"), &command.DefaultSettings)
 	if err != nil {
@@ -516,7 +515,7 @@ func FuzzStreamPayload(f *testing.F) {
 	})
 }
 
-// TestStreamMemory compares what streams take with MEMORY USAGE of redis-server.
+// TestStreamMemory compares the memory of streams with MEMORY USAGE of redis-server.
 func TestStreamMemory(t *testing.T) {
 	o, r := cmdtest.StartOracle(t), cmdtest.NewRunner(t)
 	for _, n := range []int{10, 100, 100_000} {

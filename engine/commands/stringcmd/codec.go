@@ -6,7 +6,7 @@ import (
 	"lockstep/engine/rdb"
 )
 
-// Codecs say how strings stand in snapshots, payloads and digests.
+// Codecs say how strings are stored in snapshots, payloads and digests.
 var Codecs = []command.Codec{{
 	Kind: engine.KindString, Types: []byte{rdb.TypeString},
 	TypeOf: func(*engine.Entry) byte { return rdb.TypeString },

@@ -12,8 +12,8 @@ func setRangeGrowth(args [][]byte, sizes *command.Sizes) int64 {
 	return command.TextGrowth(args[1], at+int64(len(args[3])), sizes)
 }
 
-// appendGrowth is the room that APPEND makes for more, which is as much as there
-// is already, up to a bound.
+// appendGrowth is the spare room that APPEND makes: as many bytes as there are already, up to a
+// bound.
 func appendGrowth(args [][]byte, sizes *command.Sizes) int64 {
 	const roomBytesMax = 1 << 20
 	return min(sizes.Most(args[1])+int64(len(args[2])), roomBytesMax)

@@ -51,8 +51,8 @@ func runLCS(c *command.Ctx, args [][]byte) {
 	if !o.parse(c, args[3:]) {
 		return
 	}
-	// Redis's table has four bytes for each pair of places. Ours is smaller, but
-	// what is refused must not depend on that.
+	// Redis's table has four bytes for each pair of positions. Lockstep's is smaller, but the limit
+	// must not depend on that.
 	if 4*(uint64(len(a))+1)*(uint64(len(b))+1) > uint64(c.Settings.ValueBytesMax) {
 		c.Out.Error(ErrLCSMemory)
 		return
@@ -71,8 +71,8 @@ func runLCS(c *command.Ctx, args [][]byte) {
 	}
 }
 
-// lcsText is the text of a key, empty where there is none; false: the key
-// holds something else.
+// lcsText returns the text of a key, which is empty if the key does not exist. It returns false if
+// the key holds another kind of value.
 func lcsText(c *command.Ctx, key []byte) ([]byte, bool) {
 	e := c.Read(key)
 	if e == nil {
@@ -84,10 +84,9 @@ func lcsText(c *command.Ctx, key []byte) ([]byte, bool) {
 	return e.Text(), true
 }
 
-// lcsTable tells the way to the longest common subsequence of a and b: for
-// each pair of places where they differ, one bit, whether to go back in a
-// rather than in b. The lengths themselves are needed for one row at a time
-// only.
+// lcsTable holds the path to the longest common subsequence of a and b. For each pair of positions
+// with different bytes it has one bit: whether to go back in a rather than in b. Of the lengths
+// only one row is needed at a time.
 type lcsTable struct {
 	a, b   []byte
 	backA  []uint64
@@ -123,12 +122,11 @@ func newLCSTable(a, b []byte, rest func()) *lcsTable {
 	return t
 }
 
-// lcsCellsBeforeRest is after how much work there is a rest: some tenths of a
+// lcsCellsBeforeRest is the number of cells after which the work rests: some tenths of a
 // millisecond.
 const lcsCellsBeforeRest = 200_000
 
-// back is the step from the pair of prefixes a[:i], b[:j] towards the
-// beginning.
+// back is the step from the pair of prefixes a[:i], b[:j] towards the beginning.
 func (t *lcsTable) back(i, j int) (int, int, bool) {
 	if t.a[i-1] == t.b[j-1] {
 		return i - 1, j - 1, true
@@ -157,9 +155,8 @@ func (t *lcsTable) text() []byte {
 // lcsMatch is a run of equal bytes in both strings, both ends included.
 type lcsMatch struct{ firstA, lastA, firstB, lastB int }
 
-// matches returns the runs of at least matchMin bytes, from the end. It keeps
-// Redis's way of telling where a run ends, bytes dropped between two runs
-// that touch in one string included.
+// matches returns the runs of at least matchMin bytes, from the end. It finds the end of a run as
+// Redis does, which drops bytes between two runs that touch in one string.
 func (t *lcsTable) matches(matchMin int64) []lcsMatch {
 	var all []lcsMatch
 	var run lcsMatch

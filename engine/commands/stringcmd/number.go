@@ -28,7 +28,7 @@ func runDecrBy(c *command.Ctx, args [][]byte) {
 	add(c, args[1], -n)
 }
 
-// add adds to the integer under key, 0 where there is none.
+// add adds to the integer under key. A missing key counts as 0.
 func add(c *command.Ctx, key []byte, delta int64) {
 	e, ok := c.WriteString(key)
 	if !ok {

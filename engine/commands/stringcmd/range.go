@@ -75,7 +75,7 @@ func runSetRange(c *command.Ctx, args [][]byte) {
 	c.Out.Int(int64(max(length, int(at)+len(part))))
 }
 
-// fits tells whether a string may be so long. It answers the error itself.
+// fits reports whether a string of that length is allowed. It answers the error itself.
 func fits(c *command.Ctx, length, more int) bool {
 	if int64(length)+int64(more) > c.Settings.ValueBytesMax {
 		c.Out.Error(command.ErrStringTooLong)
@@ -84,8 +84,8 @@ func fits(c *command.Ctx, length, more int) bool {
 	return true
 }
 
-// overwrite puts part into the string under key, whose entry is e or nil, at
-// an offset; what is missing before it becomes zero bytes.
+// overwrite writes part into the string under key, whose entry is e or nil, at an offset. Missing
+// bytes before the offset become zeros.
 func overwrite(c *command.Ctx, key []byte, e *engine.Entry, at int, part []byte) {
 	c.ChangeText(key, e, at+len(part), func(text []byte) { copy(text[at:], part) })
 }
@@ -110,8 +110,8 @@ func runGetRange(c *command.Ctx, args [][]byte) {
 	c.Out.Bulk(cutRange(text, first, last))
 }
 
-// cutRange returns the bytes from first to last, both included; negative
-// places count from the end.
+// cutRange returns the bytes from first to last, both included. Negative indexes count from the
+// end.
 func cutRange(text []byte, first, last int64) []byte {
 	n := int64(len(text))
 	if first < 0 && last < 0 && first > last {

@@ -1,8 +1,9 @@
 // Package stringcmd is the commands on strings: GET, SET, INCR, APPEND, LCS and their like.
 //
-// Rows has a row for each command, Codecs says how a string stands in snapshots and dumps. A string
-// has no structure of its own: it is the text of its entry (engine.Entry). The context itself reads
-// and writes strings (Ctx.ReadString, Ctx.SetString), because bitmaps and HyperLogLogs are strings, too.
+// Rows has a row for each command, Codecs says how a string is stored in snapshots and dumps. A
+// string has no structure of its own: it is the text of its entry (engine.Entry). The context
+// itself reads and writes strings (Ctx.ReadString, Ctx.SetString), because bitmaps and HyperLogLogs
+// are strings, too.
 //
 // INCRBYFLOAT computes in the 80 bits of x87 (command.Extended), so that it gives Redis's digits on
 // every machine.

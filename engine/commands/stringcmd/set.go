@@ -14,7 +14,7 @@ func runGet(c *command.Ctx, args [][]byte) {
 	}
 }
 
-// textOrNull answers a string's text, or null where there is none.
+// textOrNull answers a string's text, or null if there is no string.
 func textOrNull(c *command.Ctx, e *engine.Entry) {
 	if e == nil {
 		c.Out.Null()
@@ -26,7 +26,7 @@ func textOrNull(c *command.Ctx, e *engine.Entry) {
 // setOptions are the options of SET and GETEX.
 type setOptions struct {
 	nx, xx, ifEq, get, keepTTL, persist bool
-	// compared is what IFEQ compares with.
+	// compared is the value that IFEQ compares with.
 	compared  []byte
 	expiry    command.ExpiryKind
 	expiryArg []byte
@@ -70,8 +70,8 @@ func (o *setOptions) parseGetEx(args [][]byte) bool {
 	return true
 }
 
-// parseExpiry reads an expiry at place i, and moves i to its end. The same kind
-// may come again, another may not.
+// parseExpiry reads an expiry at place i, and moves i to its end. The same kind may come again, but
+// not another one.
 func (o *setOptions) parseExpiry(args [][]byte, i *int) bool {
 	kind := command.ExpiryKindOf(args[*i])
 	if kind == command.ExpiryNone || *i+1 == len(args) || (o.expiry != command.ExpiryNone && o.expiry != kind) {
@@ -97,8 +97,8 @@ func runSet(c *command.Ctx, args [][]byte) {
 	set(c, key, value, &o)
 }
 
-// setText stores a string and gives the events of SET; expires tells whether
-// the command says when the key is gone.
+// setText stores a string and sends the events of SET. expires is set if the command gives an
+// expiry.
 func setText(c *command.Ctx, key, value []byte, expireAtMs int64, expires bool) {
 	c.SetString(key, value, expireAtMs)
 	c.Notify(command.EventString, "set", key)
@@ -143,7 +143,7 @@ func set(c *command.Ctx, key, value []byte, o *setOptions) {
 	}
 }
 
-// holds tells whether SET's condition holds for a key, whose entry is e or nil.
+// holds reports whether SET's condition holds for a key, whose entry is e or nil.
 func (o *setOptions) holds(e *engine.Entry) bool {
 	switch {
 	case o.nx:
@@ -156,7 +156,7 @@ func (o *setOptions) holds(e *engine.Entry) bool {
 	return true
 }
 
-// runDelIfEq is Valkey's: Redis 7.2 has no such command.
+// runDelIfEq is DELIFEQ of Valkey. Redis 7.2 has no such command.
 func runDelIfEq(c *command.Ctx, args [][]byte) {
 	e, ok := c.WriteString(args[1])
 	if !ok {
@@ -293,7 +293,8 @@ func setAll(c *command.Ctx, pairs [][]byte) {
 	}
 }
 
-// flagsOfSet: GET answers the value, and IFEQ tells whether a guess at it is right.
+// flagsOfSet: SET with GET returns the old value, and IFEQ reveals whether a guess at it is right.
+// So both need read access.
 func flagsOfSet(args [][]byte) command.KeyFlag {
 	for _, a := range args[min(len(args), 3):] {
 		if command.EqualFold(a, "get") || command.EqualFold(a, "ifeq") {
@@ -303,15 +304,15 @@ func flagsOfSet(args [][]byte) command.KeyFlag {
 	return command.KeyOW | command.KeyUpdate
 }
 
-// TakeString is ReadString for a command that answers a key's string and then
-// changes the key: what has expired is deleted, as Write does, and then missed.
+// TakeString is ReadString for a command that answers a key's string and then changes the key. Like
+// Write it deletes a key that has expired; that is then a miss.
 func TakeString(c *command.Ctx, key []byte) (*engine.Entry, bool) {
 	c.Write(key)
 	return c.ReadString(key)
 }
 
-// expiryArg reads the expiry of a command that takes none in the past (SET,
-// SETEX, GETEX). It answers the error itself.
+// expiryArg reads the expiry for a command that refuses one in the past (SET, SETEX, GETEX). It
+// answers the error itself.
 func expiryArg(c *command.Ctx, kind command.ExpiryKind, arg []byte, called string) (int64, bool) {
 	n, ok := c.IntArg(arg)
 	if !ok {

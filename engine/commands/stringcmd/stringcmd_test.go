@@ -13,8 +13,8 @@ import (
 	"lockstep/tests/kit/cmdtest"
 )
 
-// TestFloatsAreRedisFloats adds random decimals here and in redis-server, which
-// computes with 80-bit floating point numbers, and compares the digits.
+// TestFloatsAreRedisFloats adds random decimals in Lockstep and in redis-server, which computes
+// with 80-bit floating point numbers, and compares the digits.
 func TestFloatsAreRedisFloats(t *testing.T) {
 	o, r := cmdtest.StartOracle(t), cmdtest.NewRunner(t)
 	g := cmdtest.Generator{Rand: rand.New(rand.NewSource(5))}
@@ -33,8 +33,8 @@ func TestFloatsAreRedisFloats(t *testing.T) {
 	}
 }
 
-// TestExtendedRange goes to the ends of the 80-bit format and a little beyond,
-// in hexadecimal, where each bit can be named.
+// TestExtendedRange goes to the limits of the 80-bit format and slightly beyond. It uses
+// hexadecimal numbers, which name each bit.
 func TestExtendedRange(t *testing.T) {
 	o, r := cmdtest.StartOracle(t), cmdtest.NewRunner(t)
 	for _, text := range []string{
@@ -53,8 +53,8 @@ func TestExtendedRange(t *testing.T) {
 	}
 }
 
-// TestValuesHaveABound expects the limit on a string's length, a replicated
-// setting, to hold wherever strings grow, and LCS to refuse what Redis would.
+// TestValuesHaveABound: the limit on a string's length, a replicated setting, holds for every
+// command that makes strings longer. LCS refuses the same calls as Redis.
 func TestValuesHaveABound(t *testing.T) {
 	r := cmdtest.NewRunner(t)
 	if !r.Settings.Set("proto-max-bulk-len", "1000") {
@@ -84,8 +84,8 @@ func TestValuesHaveABound(t *testing.T) {
 	}
 }
 
-// TestLCSAnswersAsRedisDoes compares random pairs of strings over few letters,
-// long enough for many runs.
+// TestLCSAnswersAsRedisDoes compares random pairs of strings of few different letters, long enough
+// for many runs.
 func TestLCSAnswersAsRedisDoes(t *testing.T) {
 	o, r := cmdtest.StartOracle(t), cmdtest.NewRunner(t)
 	rng := rand.New(rand.NewSource(9))
@@ -108,8 +108,8 @@ func TestLCSAnswersAsRedisDoes(t *testing.T) {
 	}
 }
 
-// TestHandlersCopyWhatTheyKeep overwrites the arguments after each command, as
-// the memory of a log entry may be, and expects the keys to stay.
+// TestHandlersCopyWhatTheyKeep overwrites the arguments after each command, as may happen to the
+// memory of a log entry. The keys must not change.
 func TestHandlersCopyWhatTheyKeep(t *testing.T) {
 	r := cmdtest.NewRunner(t)
 	for _, line := range []string{
@@ -131,8 +131,8 @@ func TestHandlersCopyWhatTheyKeep(t *testing.T) {
 	`)
 }
 
-// TestConditionsOfValkey: SET IFEQ (Valkey 8.1) and DELIFEQ (Valkey 9), which
-// redis-server does not have.
+// TestConditionsOfValkey tests SET IFEQ (Valkey 8.1) and DELIFEQ (Valkey 9), which redis-server
+// does not have.
 func TestConditionsOfValkey(t *testing.T) {
 	r := cmdtest.NewRunner(t)
 	rec := &cmdtest.Recorder{Classes: command.EventString | command.EventGeneric}

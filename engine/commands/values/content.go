@@ -6,8 +6,8 @@ import (
 	"lockstep/engine/rdb"
 )
 
-// Fingerprint is what a key's name, value and presence of an expiry come to in
-// Redis's DEBUG DIGEST. Equal data gives equal fingerprints, there and here.
+// Fingerprint is Redis's DEBUG DIGEST of one key: of its name, its value, and whether it expires.
+// Equal data gives equal fingerprints in Redis and in Lockstep.
 type Fingerprint = [20]byte
 
 // FingerprintOf is the fingerprint of one key.

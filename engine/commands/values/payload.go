@@ -43,8 +43,8 @@ func WriteEntry(out *rdb.Writer, e *engine.Entry) {
 	value.End()
 }
 
-// ReadValue reads a key's value, of an RDB type, and makes an entry of both.
-// With limits nil the value is kept as its type says.
+// ReadValue reads the value of a key, of an RDB type, and returns an entry with both. If limits is
+// nil the value keeps the form that its type names.
 func ReadValue(in *rdb.Source, typ byte, key []byte, limits *command.Settings) (*engine.Entry, error) {
 	for i := range valueCodecs {
 		if slices.Contains(valueCodecs[i].Types, typ) {
@@ -54,7 +54,7 @@ func ReadValue(in *rdb.Source, typ byte, key []byte, limits *command.Settings) (
 	return nil, fmt.Errorf("%w: %d, of key %.40q", rdb.ErrType, typ, key)
 }
 
-// Dump is an entry's payload, for a command.
+// Dump returns the payload of an entry and charges its work to the command.
 func Dump(c *command.Ctx, e *engine.Entry) []byte {
 	c.Did(command.WorkItem * command.WorkOne * streamLen(e))
 	return writePayload(nil, e, c.DayOffsetMs, func(bytes int) {
@@ -66,7 +66,8 @@ func Dump(c *command.Ctx, e *engine.Entry) []byte {
 // AppendPayload appends the payload that DUMP answers for an entry.
 func AppendPayload(dst []byte, e *engine.Entry) []byte { return writePayload(dst, e, 0, nil) }
 
-// writePayload is AppendPayload with times of day; each is called for each text, nil: nobody is.
+// writePayload is AppendPayload with the offset of the times of day. It calls each for every text,
+// unless each is nil.
 func writePayload(dst []byte, e *engine.Entry, dayOffsetMs int64, each func(bytes int)) []byte {
 	codec, begin := CodecOf(e.Kind()), len(dst)
 	value := rdb.NewValue(append(dst, codec.TypeOf(e)))
@@ -76,7 +77,7 @@ func writePayload(dst []byte, e *engine.Entry, dayOffsetMs int64, each func(byte
 	return rdb.AppendFooter(value.Body(), begin)
 }
 
-// Restore makes an entry, for a command, of what rdb.OpenPayload returned.
+// Restore makes an entry of what rdb.OpenPayload returned, and charges the work to the command.
 func Restore(c *command.Ctx, typ byte, body, key []byte) (*engine.Entry, error) {
 	in := rdb.NewSource(body)
 	in.OnText(func(bytes int) {
@@ -91,7 +92,8 @@ func Restore(c *command.Ctx, typ byte, body, key []byte) (*engine.Entry, error) 
 	return e, err
 }
 
-// streamLen is the number of a stream's entries, many of which stand in one text; 0 for other values.
+// streamLen is the number of entries of a stream, many of which share one text. It is 0 for other
+// values.
 func streamLen(e *engine.Entry) int {
 	if e.Kind() != engine.KindStream {
 		return 0

@@ -16,8 +16,8 @@ import (
 	"lockstep/engine/zset"
 )
 
-// A packed value that says the same again and again becomes megabytes of a payload of
-// some kilobytes. It is refused where it says something twice, before it is taken apart.
+// A packed value that repeats the same element becomes megabytes out of a payload of some
+// kilobytes. It must be refused at the first repetition, before the whole value is unpacked.
 func TestWhatComesTwiceEndsAPayload(t *testing.T) {
 	const pairs, perPairMax = 1 << 20, 8
 	settings := command.DefaultSettings

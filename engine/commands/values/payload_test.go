@@ -16,8 +16,8 @@ import (
 	"lockstep/tests/kit/cmdtest"
 )
 
-// TestDumpsGoBothWays restores here what redis-server dumps, compressed or not,
-// and there what we dump.
+// TestDumpsGoBothWays restores here what redis-server dumps, compressed or not, and restores in
+// redis-server what Lockstep dumps.
 func TestDumpsGoBothWays(t *testing.T) {
 	o, r := cmdtest.StartOracle(t), cmdtest.NewRunner(t)
 	rng := rand.New(rand.NewSource(1))
@@ -54,8 +54,7 @@ func TestDumpsGoBothWays(t *testing.T) {
 	}
 }
 
-// TestHostilePayloadsAreRefused restores payloads with a right checksum and a
-// wrong content.
+// TestHostilePayloadsAreRefused restores payloads with a correct checksum and wrong content.
 func TestHostilePayloadsAreRefused(t *testing.T) {
 	for name, body := range map[string]string{
 		"nothing":                      "",
@@ -84,7 +83,7 @@ func TestHostilePayloadsAreRefused(t *testing.T) {
 	}
 	r := cmdtest.NewRunner(t)
 	p := values.AppendPayload(nil, engine.NewString(nil, []byte("text")))
-	// The footer of a version too new: two bytes, and a checksum over all.
+	// The footer of a version that is too new: two bytes, and a checksum over everything.
 	binary.LittleEndian.PutUint16(p[len(p)-10:], rdb.VersionMax+1)
 	binary.LittleEndian.PutUint64(p[len(p)-8:], ^crc64.Update(math.MaxUint64, crc64.MakeTable(0x95ac9329ac4bc9b5), p[:len(p)-8]))
 	if got := cmdtest.Flat(r.Exec([]byte("restore"), []byte("k"), []byte("0"), p)); !strings.HasPrefix(got, "-"+command.ErrBadDump) {
@@ -92,9 +91,7 @@ func TestHostilePayloadsAreRefused(t *testing.T) {
 	}
 }
 
-// FuzzRestore takes any body with a right footer: what is taken is dumped and
-// restored to the same again.
-// zipEntry is an element of a ziplist behind one of prev bytes.
+// zipEntry is an element of a ziplist, behind an element of prev bytes.
 func zipEntry(prev int, text string) string {
 	if prev < 254 {
 		return string([]byte{byte(prev), byte(len(text))}) + text
@@ -158,6 +155,8 @@ func TestZiplistsAreCheckedAsRedisDoes(t *testing.T) {
 	}
 }
 
+// FuzzRestore restores any body with a correct footer. A body that RESTORE accepts must survive
+// another dump and restore unchanged.
 func FuzzRestore(f *testing.F) {
 	f.Add([]byte("\x00\x04text"))
 	f.Add([]byte("\x00\xc0\x80"))
@@ -177,7 +176,7 @@ func FuzzRestore(f *testing.F) {
 		if e.Kind() != engine.KindList && !bytes.Equal(p, values.AppendPayload(nil, e)) {
 			t.Fatalf("%q comes back as %q", values.AppendPayload(nil, e), p)
 		}
-		// The form of a list may be another the first time (FuzzRestoreList).
+		// A list may have another form after the first restore (FuzzRestoreList).
 		if again := values.AppendPayload(nil, cmdtest.Restored(t, first, &limits)); !bytes.Equal(again, p) {
 			t.Fatalf("%q comes back as %q", p, again)
 		}

@@ -8,8 +8,8 @@ import (
 	"lockstep/engine/zset"
 )
 
-// ReadSortedSet returns the sorted set under key, nil if there is none. It answers WRONGTYPE itself and returns
-// false when the key holds something else.
+// ReadSortedSet returns the sorted set under key, or nil if there is none. If the key holds another
+// kind of value it answers WRONGTYPE and returns false.
 func ReadSortedSet(c *command.Ctx, key []byte) (*zset.Set, bool) {
 	return command.ReadAs[*zset.Set](c, key, engine.KindSortedSet)
 }
@@ -26,7 +26,7 @@ func changeSortedSet(c *command.Ctx, key []byte, e *engine.Entry, change func(*z
 // AddOptions are the options of ZADD.
 type AddOptions struct{ NX, XX, gt, lt, ch, incr bool }
 
-// parse reads the options and returns what follows them.
+// parse reads the options and returns the arguments behind them.
 func (o *AddOptions) parse(args [][]byte) [][]byte {
 	for ; len(args) > 0; args = args[1:] {
 		switch a := args[0]; {
@@ -49,8 +49,8 @@ func (o *AddOptions) parse(args [][]byte) [][]byte {
 	return args
 }
 
-// problem is the error for options, and a number of arguments behind them, that
-// do not go together.
+// problem returns the error for options that exclude each other, or that do not fit the number of
+// arguments behind them.
 func (o *AddOptions) problem(rest int) string {
 	switch {
 	case rest == 0 || rest%2 != 0:
@@ -65,18 +65,18 @@ func (o *AddOptions) problem(rest int) string {
 	return ""
 }
 
-// zaddOutcome is what ZADD does with one member.
+// zaddOutcome is the effect of ZADD on one member.
 type zaddOutcome uint8
 
 const (
-	zaddRefused zaddOutcome = iota // the options are against it
-	zaddSame                       // it has that score
+	zaddRefused zaddOutcome = iota // the options forbid it
+	zaddSame                       // the member has that score already
 	zaddUpdated
 	zaddAdded
 )
 
-// outcome tells what is to be done with a member and the score it then has,
-// which may be NaN. The set may be nil.
+// outcome returns the effect on a member, and the score that the member then has, which may be NaN.
+// The set may be nil.
 func (o *AddOptions) outcome(s *zset.Set, e zset.Entry) (zaddOutcome, float64) {
 	var old float64
 	exists := false
@@ -154,8 +154,8 @@ func zaddIncr(c *command.Ctx, key []byte, s *zset.Set, e *engine.Entry, entry zs
 	c.Out.Double(score)
 }
 
-// zaddAll gives members their scores. A key that nothing happens to is left
-// alone, so that WATCH sees no change.
+// zaddAll gives members their scores. A key that does not change is not touched, so that WATCH sees
+// no change.
 func zaddAll(c *command.Ctx, key []byte, s *zset.Set, e *engine.Entry, entries []zset.Entry, o *AddOptions) (added, updated int) {
 	first := 0
 	for ; first < len(entries); first++ {
@@ -192,8 +192,8 @@ func zaddAll(c *command.Ctx, key []byte, s *zset.Set, e *engine.Entry, entries [
 	return added, updated
 }
 
-// newSortedSet makes an empty set for so many members, the first of which has
-// a length. Redis 7.2 decides beforehand whether it will be a large one.
+// newSortedSet makes an empty set for so many members, of which the first has memberBytes bytes.
+// Like Redis 7.2 it decides in advance whether the set will be large.
 func newSortedSet(entries, memberBytes int, limits zset.Limits) *zset.Set {
 	if int64(entries) > limits.EntriesMax || int64(memberBytes) > limits.MemberBytesMax {
 		return zset.NewLarge()

@@ -13,7 +13,7 @@ import (
 	"lockstep/engine/zset"
 )
 
-// Codecs say how sorted sets stand in snapshots, payloads and digests.
+// Codecs say how sorted sets are stored in snapshots, payloads and digests.
 var Codecs = []command.Codec{{
 	Kind:      engine.KindSortedSet,
 	Types:     []byte{rdb.TypeZSet, rdb.TypeZSetText, rdb.TypeZSetListpack, rdb.TypeZSetZiplist},
@@ -31,7 +31,7 @@ func sortedSetType(e *engine.Entry) byte {
 	return rdb.TypeZSetListpack
 }
 
-// writeSortedSetValue writes a large set from behind, as Redis does.
+// writeSortedSetValue writes a large set from the end, as Redis does.
 func writeSortedSetValue(out *rdb.Value, e *engine.Entry) {
 	s := e.Object().(*zset.Set)
 	if !s.Large() {
@@ -68,7 +68,7 @@ func readSortedSetValue(in *rdb.Source, typ byte, key []byte, limits *command.Se
 		return nil, fmt.Errorf("%w: an empty sorted set", rdb.ErrFormat)
 	case limits == nil:
 	case packed:
-		// A member that is too long does not count here, in Redis neither.
+		// A member that is too long does not count here, as in Redis.
 		s.Expand(SetLimits(limits))
 	default:
 		s.Compact(SetLimits(limits))
@@ -76,7 +76,7 @@ func readSortedSetValue(in *rdb.Source, typ byte, key []byte, limits *command.Se
 	return engine.NewObject(key, engine.KindSortedSet, s), nil
 }
 
-// readPackedSortedSet reads members and scores that take turns in one blob.
+// readPackedSortedSet reads members and scores that alternate in one blob.
 func readPackedSortedSet(in *rdb.Source, typ byte) (*zset.Set, error) {
 	blob, err := in.Text()
 	if err != nil {
@@ -105,12 +105,12 @@ func readPackedSortedSet(in *rdb.Source, typ byte) (*zset.Set, error) {
 	if !ok || isScore {
 		return nil, fmt.Errorf("%w: a packed sorted set", rdb.ErrFormat)
 	}
-	// Put would look through all of it for each: nobody has said that there are few.
+	// Put would search all members for each one: the blob may have many.
 	slices.SortFunc(all, zset.Compare)
 	return zset.Build(all, EverythingSmall, func() {}), nil
 }
 
-// EverythingSmall keeps what was packed packed.
+// EverythingSmall are limits that keep any packed set packed.
 var EverythingSmall = zset.Limits{EntriesMax: math.MaxInt64, MemberBytesMax: math.MaxInt64}
 
 var errTwice = fmt.Errorf("%w: a member twice", rdb.ErrFormat)

@@ -37,7 +37,7 @@ func sampleSortedSets() map[string]*zset.Set {
 	return map[string]*zset.Set{"odd scores": odd, "large": large, "a long member": long, "one": one}
 }
 
-// TestSortedSetDumpsGoBothWays restores there what is dumped here, and back.
+// TestSortedSetDumpsGoBothWays restores our dumps in redis-server, and the dumps of redis-server here.
 func TestSortedSetDumpsGoBothWays(t *testing.T) {
 	o, r := cmdtest.StartOracle(t), cmdtest.NewRunner(t)
 	key := []byte("k")
@@ -216,7 +216,7 @@ func TestOldSortedSetsAreTaken(t *testing.T) {
 			t.Errorf("%q: %s, want %s", body, got, want)
 		}
 		if body[0] == rdb.TypeZSetListpack {
-			continue // out of order: Redis keeps it so
+			continue // not in order: Redis keeps it so
 		}
 		if got := cmdtest.Flat(o.Exec(args...)); got != "+OK" || o.Do("zrange k 0 -1 withscores") != want || o.Do("object encoding k") != r.Do("object encoding k") {
 			t.Errorf("redis-server takes %q otherwise: %s", body, got)
@@ -224,8 +224,8 @@ func TestOldSortedSetsAreTaken(t *testing.T) {
 	}
 }
 
-// FuzzSortedSetPayload reads any body as each type of sorted set: what is taken
-// is in order, and comes back the same from our own payload.
+// FuzzSortedSetPayload reads any body as each type of sorted set. A set that is accepted must be in
+// order, and must stay the same when it is read from our own payload.
 func FuzzSortedSetPayload(f *testing.F) {
 	for _, body := range []string{plainZSet(2, "a", 1.0, "b", math.Inf(-1)), packedZSet("a", "1", "b", "2.5"), ziplistZSet, textZSet} {
 		f.Add([]byte(body), true)

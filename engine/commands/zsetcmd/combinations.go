@@ -5,7 +5,7 @@ import (
 	"lockstep/engine/command/arg"
 )
 
-// sortedSetCombinations are those that put several sorted sets together.
+// sortedSetCombinations are the commands that combine several sorted sets.
 var sortedSetCombinations = []*command.Spec{
 	{
 		Name: "zunion", Arity: -3, Flags: command.ReadOnly | command.MovableKeys | command.Heavy, Cats: command.CatSortedSet,

@@ -11,18 +11,18 @@ import (
 	"lockstep/engine/zset"
 )
 
-// memberSource is a plain set, whose members may be combined with those of
-// sorted sets: each has the score 1.
+// memberSource is a plain set. Its members may be combined with those of sorted sets; each has the
+// score 1.
 type memberSource interface {
 	Len() int
 	Has(member []byte) bool
-	// All walks over the members, in an order that is a function of the set.
-	// Each is valid until the next.
+	// All walks over the members, in an order that is a function of the set. Each member is valid
+	// until the next.
 	All() iter.Seq[[]byte]
 }
 
-// readSource is one of the sets that are combined: a sorted one, a plain
-// one, or neither where there is no such key.
+// combineSource is one of the sets to combine: a sorted one, a plain one, or neither if the key
+// does not exist.
 type combineSource struct {
 	sorted *zset.Set
 	plain  memberSource
@@ -65,7 +65,7 @@ func (s *combineSource) entries(yield func(zset.Entry) bool) {
 	}
 }
 
-// aggregate is how the scores of a member of several sets become one.
+// aggregate is how the scores of one member in several sets are combined.
 type aggregate uint8
 
 const (
@@ -84,7 +84,7 @@ func (a aggregate) of(x, y float64) float64 {
 	return noNaN(x + y)
 }
 
-// noNaN is the number, or 0 for what infinities have come to.
+// noNaN returns the number, or 0 if infinities have made it NaN.
 func noNaN(f float64) float64 {
 	if math.IsNaN(f) {
 		return 0
@@ -92,7 +92,7 @@ func noNaN(f float64) float64 {
 	return f
 }
 
-// combineKind is what is done with the sets.
+// combineKind is how the sets are combined.
 type combineKind uint8
 
 const (
@@ -102,17 +102,16 @@ const (
 	combineCount
 )
 
-// combineQuery is what ZUNION and its relatives are asked for.
+// combineQuery is a query of ZUNION and its relatives.
 type combineQuery struct {
 	kind       combineKind
 	sources    []combineSource
 	aggregate  aggregate
 	withScores bool
-	limit      int64 // of combineCount; 0: none
+	limit      int64 // of combineCount; 0 for no limit
 }
 
-// parse reads the arguments from the number of keys on. It answers the error
-// itself.
+// parse reads the arguments from the number of keys on. It answers the error itself.
 func (q *combineQuery) parse(c *command.Ctx, called string, args [][]byte, store bool) bool {
 	n, ok := c.IntArg(args[0])
 	switch {
@@ -138,13 +137,13 @@ func (q *combineQuery) parse(c *command.Ctx, called string, args [][]byte, store
 		}
 	}
 	if q.kind != combineDiff {
-		// Sums depend on the order in which they are made.
+		// The result of a sum depends on the order of its parts.
 		slices.SortStableFunc(q.sources, func(a, b combineSource) int { return a.len() - b.len() })
 	}
 	return c.Steps(q.steps())
 }
 
-// steps is how many members are gone over or looked for, at most.
+// steps is how many members are visited or looked up, at most.
 func (q *combineQuery) steps() (sum int64) {
 	if q.kind != combineUnion {
 		return int64(q.sources[0].len()) * int64(len(q.sources))
@@ -173,8 +172,8 @@ func readSource(c *command.Ctx, key []byte) (combineSource, bool) {
 	return source, true
 }
 
-// option reads one option and returns what follows, which is not nil. It
-// answers the error itself.
+// option reads one option and returns the arguments behind it, which are not nil. It answers the
+// error itself.
 func (q *combineQuery) option(c *command.Ctx, args [][]byte, store bool) [][]byte {
 	weighed := q.kind == combineUnion || q.kind == combineInter
 	switch {
@@ -215,7 +214,7 @@ func (q *combineQuery) option(c *command.Ctx, args [][]byte, store bool) [][]byt
 	return nil
 }
 
-// result returns the members of the combination in the order of a set.
+// result returns the members of the combination in the order of a sorted set.
 func (q *combineQuery) result(c *command.Ctx) []zset.Entry {
 	var entries []zset.Entry
 	switch q.kind {
@@ -232,7 +231,7 @@ func (q *combineQuery) result(c *command.Ctx) []zset.Entry {
 	return entries
 }
 
-// SortEntries brings entries into the order of a set.
+// SortEntries sorts entries into the order of a sorted set.
 func SortEntries(c *command.Ctx, entries []zset.Entry) {
 	slices.SortFunc(entries, func(a, b zset.Entry) int {
 		c.Item()
@@ -240,8 +239,7 @@ func SortEntries(c *command.Ctx, entries []zset.Entry) {
 	})
 }
 
-// union goes through one set after the other and keeps in places where each
-// member stands in the result.
+// union goes through one set after the other. places holds the place of each member in the result.
 func (q *combineQuery) union(c *command.Ctx) []zset.Entry {
 	var entries []zset.Entry
 	places := map[string]int{}
@@ -278,7 +276,8 @@ func (q *combineQuery) inter(c *command.Ctx) iter.Seq[zset.Entry] {
 					everywhere = false
 					break
 				}
-				// Rounded before it is added: not every processor would.
+				// The product is rounded before it is added: not every processor would do so by
+				// itself.
 				score = q.aggregate.of(score, float64(value*source.weight))
 			}
 			if everywhere && !yield(zset.Entry{Member: e.Member, Score: score}) {

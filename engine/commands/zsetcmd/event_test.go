@@ -12,7 +12,7 @@ import (
 	"lockstep/tests/kit/cmdtest"
 )
 
-// heardOfSortedSets is an Observer that notes "event key", and keys that were filled.
+// heardOfSortedSets is an Observer that records "event key" and the keys that were filled.
 type heardOfSortedSets struct {
 	events, filled []string
 	classes        command.EventClass
@@ -21,7 +21,7 @@ type heardOfSortedSets struct {
 // Wants implements Observer.
 func (*heardOfSortedSets) Wants(command.EventClass) bool { return true }
 
-// Event implements Observer. Redis's A leaves misses and new keys out.
+// Event implements Observer. Redis's class A does not include misses and new keys.
 func (h *heardOfSortedSets) Event(class command.EventClass, event string, _ int, key []byte) {
 	if class != command.EventMiss && class != command.EventNew {
 		h.events = append(h.events, fmt.Sprintf("%s %q", event, key))
@@ -63,8 +63,8 @@ func (s *subscriber) heard() []string {
 	}
 }
 
-// TestSortedSetEventsAreRedisEvents compares the events of random commands, one
-// by one. What is made or changed is also told to those who wait.
+// TestSortedSetEventsAreRedisEvents compares the events of random commands, one by one. Clients
+// that wait must also be notified of the keys that commands make or change.
 func TestSortedSetEventsAreRedisEvents(t *testing.T) {
 	o, r := cmdtest.StartOracle(t), cmdtest.NewRunner(t)
 	r.NowMs = cmdtest.WallMs()
@@ -72,8 +72,7 @@ func TestSortedSetEventsAreRedisEvents(t *testing.T) {
 	r.Observer = h
 	s := subscribe(o)
 	g := cmdtest.Generator{Rand: rand.New(rand.NewSource(9)), Future: true}
-	// Ranges of texts mean nothing where scores differ: those commands come
-	// first, by themselves.
+	// Ranges of texts mean nothing if scores differ. So those commands come first, by themselves.
 	const commandsEach = 3000
 	templates := [][]func(cmdtest.Generator) []string{lexCommands, slices.Concat(cmdtest.SortedSetCommands(false), cmdtest.GeoCommands)}
 	kinds := map[string]bool{}
@@ -105,8 +104,7 @@ func TestSortedSetEventsAreRedisEvents(t *testing.T) {
 	}
 }
 
-// TestNothingHappensToAKeyThatDoesNotChange looks at versions, by which WATCH
-// decides.
+// TestNothingHappensToAKeyThatDoesNotChange checks the versions, which WATCH compares.
 func TestNothingHappensToAKeyThatDoesNotChange(t *testing.T) {
 	r := cmdtest.NewRunner(t)
 	r.Do("zadd z 1 a 2 b")

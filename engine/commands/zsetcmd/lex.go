@@ -8,7 +8,7 @@ import (
 	"lockstep/engine/zset"
 )
 
-// LexBound is one end of a range of texts.
+// lexBound is one end of a range of texts.
 type lexBound struct {
 	text []byte
 	open bool // the text itself is not in the range
@@ -54,19 +54,19 @@ func (r *lexRange) parse(c *command.Ctx, min, max []byte) bool {
 	return false
 }
 
-// reaches tells whether a text is not before the range.
+// reaches reports whether a text is at or behind the start of the range.
 func (r *lexRange) reaches(text []byte) bool {
 	n := r.min.compare(text)
 	return n > 0 || n == 0 && !r.min.open
 }
 
-// ends tells whether a text is behind the range.
+// ends reports whether a text is behind the range.
 func (r *lexRange) ends(text []byte) bool {
 	n := r.max.compare(text)
 	return n > 0 || n == 0 && r.max.open
 }
 
-// empty tells whether nothing can be in the range.
+// empty reports whether no text can be in the range.
 func (r *lexRange) empty() bool {
 	switch {
 	case r.min.end != 0 && r.min.end == r.max.end:
@@ -80,10 +80,10 @@ func (r *lexRange) empty() bool {
 	return n > 0 || n == 0 && (r.min.open || r.max.open)
 }
 
-// places returns the first place in the range and the one behind the last.
-// Such ranges are meant for sets whose scores are all the same. With others the
-// answer has no meaning, but it is that of Redis where that has a definite one:
-// a listpack is searched from the end at which the reply begins.
+// places returns the first place in the range and the place behind the last. Such ranges are meant
+// for sets in which all scores are the same. For other sets the reply has no meaning, but it equals
+// Redis's reply where that is well-defined: a listpack is searched from the end at which the reply
+// begins.
 func (r *lexRange) places(s *zset.Set, reverse bool) (from, to int) {
 	n := s.Len()
 	if n == 0 || r.empty() || !r.reaches(s.At(n-1).Member) || r.ends(s.At(0).Member) {

@@ -31,8 +31,7 @@ func runZScore(c *command.Ctx, args [][]byte) {
 
 func runZMScore(c *command.Ctx, args [][]byte) { EachScore(c, args, c.Out.Null, c.Out.Double) }
 
-// EachScore answers something for each member asked for: some where it is there,
-// none where it is not.
+// EachScore calls some for each of the members that exists, and none for each that does not.
 func EachScore(c *command.Ctx, args [][]byte, none func(), some func(score float64)) {
 	s, ok := ReadSortedSet(c, args[1])
 	if !ok {

@@ -7,7 +7,7 @@ import (
 	"lockstep/engine/zset"
 )
 
-// popForm is how a pop answers.
+// popForm is the form of a pop's reply.
 type popForm uint8
 
 const (
@@ -80,7 +80,7 @@ func popEntries(c *command.Ctx, s *zset.Set, n int, highest, paired bool) {
 	if highest {
 		first, entries = s.Len()-1, s.Backward
 	}
-	if n == 1 { // a walk costs more than what it walks to
+	if n == 1 { // a walk to one member costs more than reading it
 		popEntry(c, s.At(first), paired)
 		return
 	}
@@ -101,8 +101,8 @@ func popEntry(c *command.Ctx, e zset.Entry, paired bool) {
 	c.Out.Double(e.Score)
 }
 
-// popFirst pops from the first key that holds a sorted set. It returns false,
-// having answered nothing, when there is none.
+// popFirst pops from the first key that holds a sorted set. If there is none it answers nothing and
+// returns false.
 func popFirst(c *command.Ctx, p *command.CountedPop, form popForm) bool {
 	for _, key := range p.Keys {
 		s, e, ok := writeSortedSet(c, key)
@@ -126,7 +126,7 @@ func runZMPop(c *command.Ctx, args [][]byte) {
 	}
 }
 
-// popOrBlock pops, or answers that there was nothing in time.
+// popOrBlock pops, or answers null because it found nothing.
 func popOrBlock(c *command.Ctx, p *command.CountedPop, timeout []byte, form popForm) {
 	if c.TimeoutArg(timeout) && !popFirst(c, p, form) {
 		c.Out.NullArray()

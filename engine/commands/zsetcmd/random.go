@@ -67,7 +67,7 @@ func differentMembers(c *command.Ctx, s *zset.Set, count int64, withScores bool)
 	entriesHeader(c, n, withScores)
 	chance := c.Chance()
 	if n*3 > s.Len() {
-		// Walk once and take each member with the chance it still has.
+		// Walk once, and take each member with the probability that is left for it.
 		left := s.Len()
 		for _, e := range s.From(0) {
 			c.Item()
@@ -79,7 +79,7 @@ func differentMembers(c *command.Ctx, s *zset.Set, count int64, withScores bool)
 		}
 		return
 	}
-	// Few of many: draw again what was drawn before.
+	// Few members of many: a member that was drawn before is drawn again.
 	drawn := make(map[int]bool, n)
 	for len(drawn) < n {
 		c.Member()

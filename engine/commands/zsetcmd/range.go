@@ -9,7 +9,7 @@ import (
 	"lockstep/engine/zset"
 )
 
-// rangeKind is what a range is given by.
+// rangeKind says whether a range is one of ranks, scores or texts.
 type rangeKind uint8
 
 const (
@@ -19,14 +19,14 @@ const (
 	rangeByLex
 )
 
-// rangeQuery is what ZRANGE and its relatives are asked for.
+// rangeQuery is a query of ZRANGE and its relatives.
 type rangeQuery struct {
 	kind                rangeKind
 	reverse, withScores bool
-	// fixed: the command itself says in which direction to go.
+	// fixed is set if the command itself has a direction.
 	fixed bool
-	// offset members are skipped and at most limit returned; negative: none, and
-	// all.
+	// offset members are skipped, and none are returned if it is negative. At most limit members
+	// are returned, and all if it is negative.
 	offset, limit int64
 	start, stop   int64
 	score         scoreRange
@@ -96,7 +96,7 @@ func (q *rangeQuery) parseOptions(c *command.Ctx, options [][]byte, store bool) 
 	return true
 }
 
-// places returns where the range lies in the set.
+// places returns the first place of the range in the set, and the place behind its last.
 func (q *rangeQuery) places(s *zset.Set) (from, to int) {
 	switch q.kind {
 	case rangeByScore:
@@ -111,7 +111,7 @@ func (q *rangeQuery) places(s *zset.Set) (from, to int) {
 	return from, to
 }
 
-// members returns the members asked for, and their number. The set may be nil.
+// members returns the members of the range, and their number. The set may be nil.
 func (q *rangeQuery) members(s *zset.Set) (count int, entries iter.Seq2[int, zset.Entry]) {
 	if s == nil {
 		return 0, nil
@@ -145,8 +145,8 @@ func writeEntries(c *command.Ctx, count int, entries iter.Seq2[int, zset.Entry],
 	}
 }
 
-// entriesHeader begins a reply of members with or without scores: in RESP2 one
-// flat array, in RESP3 pairs.
+// entriesHeader begins a reply of members with or without scores: one flat array in RESP2, pairs in
+// RESP3.
 func entriesHeader(c *command.Ctx, count int, withScores bool) {
 	if withScores && c.Out.Proto != reply.RESP3 {
 		count *= 2

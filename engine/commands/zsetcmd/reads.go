@@ -5,7 +5,7 @@ import (
 	"lockstep/engine/command/arg"
 )
 
-// sortedSetReads are those that look at one sorted set, or copy a part of it.
+// sortedSetReads are the commands that read one sorted set, or copy a part of it.
 var sortedSetReads = []*command.Spec{
 	{
 		Name: "zcard", Arity: 2, Flags: command.ReadOnly | command.Fast, Cats: command.CatSortedSet,

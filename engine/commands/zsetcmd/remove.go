@@ -83,8 +83,8 @@ func removeRange(c *command.Ctx, key []byte, event string, places func(*zset.Set
 	c.Out.Int(int64(to - from))
 }
 
-// rankPlaces makes places of what ZRANGE is given, where negative numbers count
-// from the end and the last one is part of the range.
+// rankPlaces turns the indexes of ZRANGE into places. Negative indexes count from the end, and stop
+// is part of the range.
 func rankPlaces(n int, start, stop int64) (from, to int) {
 	length := int64(n)
 	if start < 0 {

@@ -1,10 +1,11 @@
-// Package zsetcmd is the commands on sorted sets: ZADD, ZRANGE, ZUNIONSTORE, BZPOPMIN and their like.
+// Package zsetcmd is the commands on sorted sets: ZADD, ZRANGE, ZUNIONSTORE, BZPOPMIN and their
+// like.
 //
-// Rows has a row for each command, Codecs says how a sorted set stands in snapshots and dumps. The
-// sorted set itself is package zset.
+// Rows has a row for each command, Codecs says how a sorted set is stored in snapshots and dumps.
+// The sorted set itself is package zset.
 //
-// A geo index is a sorted set whose scores are places. Package geocmd stands on this one, and
-// reaches it through Add, ReadSortedSet, EachScore and SortEntries.
+// A geo index is a sorted set whose scores are places. Package geocmd builds on this one, and uses
+// Add, ReadSortedSet, EachScore and SortEntries.
 package zsetcmd
 
 import (
@@ -26,7 +27,7 @@ var (
 // Rows are the commands on sorted sets.
 var Rows = slices.Concat(sortedSetChanges, sortedSetReads, sortedSetCombinations)
 
-// sortedSetChanges are those that change members of one sorted set.
+// sortedSetChanges are the commands that change members of one sorted set.
 var sortedSetChanges = []*command.Spec{
 	{
 		Name: "zadd", Arity: -4, Flags: command.Write | command.DenyOOM | command.Fast, Cats: command.CatSortedSet,

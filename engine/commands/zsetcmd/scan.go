@@ -9,8 +9,8 @@ import (
 	"lockstep/engine/zset"
 )
 
-// runZScan walks on from a cursor, which is a hash of the index of a large set.
-// A small set is answered as a whole.
+// runZScan walks on from a cursor, which is a hash of the index of a large set. A small set is
+// answered as a whole.
 func runZScan(c *command.Ctx, args [][]byte) {
 	from, ok := c.CursorArg(args[2])
 	if !ok {
@@ -60,8 +60,8 @@ func runZScan(c *command.Ctx, args [][]byte) {
 	}
 }
 
-// scanLarge visits as many members as it is told, and those with the hash of the
-// last one, and returns the cursor to go on with, 0 at the end.
+// scanLarge visits o.Count members, and then those with the hash of the last one. It returns the
+// cursor to continue with, or 0 at the end.
 func scanLarge(c *command.Ctx, s *zset.Set, from uint32, o *command.ScanOptions) (found []zset.Entry, next uint64) {
 	last, count := from, o.Count
 	for hash, e := range s.Scan(from) {
@@ -77,8 +77,8 @@ func scanLarge(c *command.Ctx, s *zset.Set, from uint32, o *command.ScanOptions)
 	return found, 0
 }
 
-// appendPackedScore appends a score as it stands in a listpack: a whole number
-// if it is one, however large.
+// appendPackedScore appends a score in the form that a listpack has: as an integer if it is one,
+// however large.
 func appendPackedScore(dst []byte, score float64) []byte {
 	const wholeMax = math.MaxInt64 / 2
 	if math.Abs(score) <= wholeMax && score == math.Trunc(score) {

@@ -9,13 +9,13 @@ import (
 	"lockstep/engine/zset"
 )
 
-// SetLimits say which sorted sets are kept small.
+// SetLimits returns the limits up to which a sorted set stays small.
 func SetLimits(s *command.Settings) zset.Limits {
 	return zset.Limits{EntriesMax: s.ZSetPackEntriesMax, MemberBytesMax: s.ZSetPackValueBytesMax}
 }
 
-// scanDouble reads what C's strtod takes, the whole text of it. Rounding up to
-// infinity and down to zero is told and is not an error; NaN is one.
+// scanDouble reads a text if C's strtod would read all of it. overflow and underflow report that
+// the number was rounded to infinity or to zero, which is not an error. NaN is an error.
 func scanDouble(text []byte) (f float64, overflow, underflow, ok bool) {
 	s := string(text)
 	if bytes.IndexByte(text, '_') >= 0 {
@@ -28,7 +28,7 @@ func scanDouble(text []byte) (f float64, overflow, underflow, ok bool) {
 	if len(digits) > 1 && digits[0] == '0' && command.Lower(digits[1]) == 'x' {
 		digits = digits[2:]
 		if !bytes.ContainsAny(digits, "pP") {
-			s += "p0" // which Go wants and C does not
+			s += "p0" // Go needs an exponent here, C does not
 		}
 	} else if i := bytes.IndexAny(digits, "eE"); i >= 0 {
 		digits = digits[:i]
@@ -43,8 +43,8 @@ func scanDouble(text []byte) (f float64, overflow, underflow, ok bool) {
 	return f, err != nil, f == 0 && len(bytes.Trim(digits, "0.")) > 0, true
 }
 
-// parseDouble reads a number as Redis reads scores: all that strtod takes but
-// NaN, leading blanks and what is too large or too small for the format.
+// parseDouble reads a number as Redis reads scores: all numbers of strtod except NaN, numbers with
+// leading blanks, and numbers that are too large or too small for the format.
 func parseDouble(text []byte) (float64, bool) {
 	f, overflow, underflow, ok := scanDouble(text)
 	return f, ok && !overflow && !underflow
@@ -65,9 +65,8 @@ type scoreBound struct {
 	open  bool // the score itself is not in the range
 }
 
-// parse reads an end of a range, which Redis does with bare strtod: leading
-// blanks are skipped, no text is zero, a zero byte ends the text, and what is
-// too large is infinite.
+// parse reads an end of a range as Redis does, with plain strtod: leading blanks are skipped, an
+// empty text is zero, a zero byte ends the text, and a number that is too large is infinite.
 func (b *scoreBound) parse(text []byte) bool {
 	if i := bytes.IndexByte(text, 0); i >= 0 {
 		text = text[:i]

@@ -13,8 +13,8 @@ import (
 	"lockstep/tests/kit/cmdtest"
 )
 
-// lexCommands are those on ranges of texts. Sets have one score, for otherwise
-// their answer has no meaning once they are large.
+// lexCommands are the commands on ranges of texts. All members of a set have the same score,
+// because otherwise the replies mean nothing once a set is large.
 var lexCommands = []func(cmdtest.Generator) []string{
 	func(g cmdtest.Generator) []string {
 		return []string{"zadd", g.Key(), "0", g.ZMember(), "0", g.ZMember(), "0", g.ZMember(), "0", g.ZMember()}
@@ -38,8 +38,8 @@ var lexCommands = []func(cmdtest.Generator) []string{
 	func(g cmdtest.Generator) []string { return []string{"debug-digest"} },
 }
 
-// mixedLexCommands are the same on small sets of any scores, where Redis's
-// answer is a definite one.
+// mixedLexCommands are the same commands on small sets with any scores, for which Redis's reply is
+// well-defined.
 var mixedLexCommands = append(slices.Clone(lexCommands[1:]),
 	func(g cmdtest.Generator) []string {
 		return []string{"zadd", g.Key(), "\x02" + g.ScoreMembers(cmdtest.Generator.Score)}
@@ -49,7 +49,7 @@ var mixedLexCommands = append(slices.Clone(lexCommands[1:]),
 	},
 )
 
-// alwaysSmall is a limit that no set here gets near.
+// alwaysSmall is a limit that no set of these tests comes near.
 const alwaysSmall = 1000
 
 // differSortedSets is differ with a limit on the entries of small sets.
@@ -88,9 +88,9 @@ func differSortedSets(t *testing.T, proto int, seed int64, smallMax int, templat
 	}
 }
 
-// bothSorted is both, where a choice at random counts by its size and a scan
-// by its members. Redis 7.0 does not know WITHSCORE of ZRANK, and would wait
-// long where a command was spoiled.
+// bothSorted is cmdtest.Both, but compares the size of a random choice and the members of a scan.
+// Redis 7.0 does not know WITHSCORE of ZRANK, and would wait for a long time if a command was
+// changed.
 func bothSorted(r *cmdtest.Runner, o *cmdtest.Oracle, args [][]byte) (got, want []byte) {
 	switch name, last := strings.ToLower(string(args[0])), string(args[len(args)-1]); {
 	case len(args) > 3 && (name == "zrank" || name == "zrevrank"),
@@ -107,8 +107,8 @@ func bothSorted(r *cmdtest.Runner, o *cmdtest.Oracle, args [][]byte) (got, want 
 	return got, want
 }
 
-// sizeOf is the first line of an array and the number of all lines; errors and
-// nulls stay as they are.
+// sizeOf is the first line of an array and the number of all lines. Errors and nulls stay
+// unchanged.
 func sizeOf(raw []byte) []byte {
 	if raw[0] != '*' && raw[0] != '$' || raw[1] == '-' {
 		return raw
@@ -135,8 +135,8 @@ func TestSortedSetsAnswerAsRedisDoes(t *testing.T) {
 	})
 }
 
-// TestPlainSetsAreCombined combines sorted sets with plain ones, and asks plain
-// ones for what only sorted ones have.
+// TestPlainSetsAreCombined combines sorted sets with plain ones, and runs commands for sorted sets
+// only on plain sets.
 func TestPlainSetsAreCombined(t *testing.T) {
 	o, r := cmdtest.StartOracle(t), cmdtest.NewRunner(t)
 	for name, members := range map[string]string{"s1": "abcd", "s2": "cdef"} {
@@ -161,7 +161,7 @@ func TestPlainSetsAreCombined(t *testing.T) {
 	}
 }
 
-// TestZRankWithScore is new in Redis 7.2.
+// TestZRankWithScore tests an option that is new in Redis 7.2.
 func TestZRankWithScore(t *testing.T) {
 	r := cmdtest.NewRunner(t)
 	r.Script(`

@@ -3,42 +3,41 @@ package journal
 import "time"
 
 const (
-	// gatherShare is the part of the last write's time that the holder of the pen
-	// waits for others: 1 in gatherShare.
+	// The holder of the pen waits for other groups for 1/gatherShare of the time that the last
+	// write took.
 	gatherShare = 4
-	// gatherRestMax bounds how many writes go without waiting after waiting was in
-	// vain.
+	// gatherRestMax bounds how many writes do not wait after a wait that was in vain.
 	gatherRestMax = 64
 )
 
-// gathering lets groups that write all the time leave together.
+// gathering lets groups that write all the time be written together.
 //
-// Groups whose entries were written at one time have their next ones a moment
-// later. If the pen went on at once, with what had come while the store worked,
-// the groups would fall into two halves that take turns, and each would wait for
-// two syncs instead of one. So who has the pen waits for those who were there
-// the last time, for a part of what a write takes. Where they do not come, this
-// is tried less and less often.
+// Groups whose entries were written together have their next entries a moment later. If the holder
+// of the pen wrote at once the requests that had come while the store worked, the groups would fall
+// into two halves that take turns, and each would wait for two syncs instead of one. So the holder
+// waits, for a part of the time that a write takes, until as many groups have come as the last
+// time. If they do not come, it tries this less and less often.
 type gathering struct {
-	// expected is how many were written or waited when the last write ended.
+	// expected is how many requests had been written or were waiting when the last write ended.
 	expected int
 	ended    time.Time
 	took     time.Duration
-	// least is how long to wait at least, for tests, whose disks take no time.
+	// least is the shortest wait. Tests set it, because their disks take no time.
 	least time.Duration
-	// rest is how many writes do not wait, restNext how many when next in vain.
+	// rest is how many more writes do not wait, restNext how many do not after the next wait that
+	// is in vain.
 	rest, restNext int
-	// full is told when all who are expected wait; nil while nobody gathers.
+	// full is sent to when all expected requests wait. It is nil while no holder gathers.
 	full chan struct{}
 }
 
-// wrote notes a write of n requests, while others came to wait.
+// wrote records a write of n requests. waiting is how many requests came meanwhile.
 func (g *gathering) wrote(began time.Time, n, waiting int) {
 	g.ended = time.Now()
 	g.took, g.expected = g.ended.Sub(began), n+waiting
 }
 
-// arrived tells who gathers that one more waits.
+// arrived informs a holder that gathers when enough requests wait.
 func (g *gathering) arrived(waiting int) {
 	if g.full != nil && waiting >= g.expected {
 		close(g.full)
@@ -46,8 +45,8 @@ func (g *gathering) arrived(waiting int) {
 	}
 }
 
-// gatherLocked waits for those who are expected, if it is worth it. The lock is
-// open meanwhile; the pen is the caller's.
+// gatherLocked waits for the expected requests, if that is worthwhile. The lock is open meanwhile;
+// the caller holds the pen.
 func (j *Journal) gatherLocked() {
 	g := &j.gathering
 	if len(j.queue) >= g.expected {

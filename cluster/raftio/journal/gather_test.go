@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// Groups that append one entry after another need about a write for each round,
-// not two: those that were just written do not miss the next one.
+// Groups that append one entry after another need about one write per round, not two: groups that
+// were just written are in time for the next write.
 func TestGroupsThatWriteAllTheTimeLeaveTogether(t *testing.T) {
 	const groups, rounds = 8, 30
 	d := newDisk()
@@ -36,11 +36,11 @@ func TestGroupsThatWriteAllTheTimeLeaveTogether(t *testing.T) {
 	t.Logf("%d writes for %d rounds of %d groups", d.appends, rounds, groups)
 }
 
-// A group that is alone never waits for others, also not after they have gone.
+// A single group never waits for others, nor does it after the others have stopped.
 func TestAloneNobodyIsWaitedFor(t *testing.T) {
 	j := opened(t, newDisk())
 	g := &j.gathering
-	// A journal that has waited in vain pauses its waiting now, or will the next time.
+	// A journal that has waited in vain skips waits now, or will after the next one.
 	waits := func(took time.Duration, expected, waiting int, ended time.Time) bool {
 		g.took, g.expected, g.ended = took, expected, ended
 		j.queue = make([]*request, waiting)

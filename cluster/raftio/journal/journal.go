@@ -8,8 +8,8 @@ import (
 	"github.com/hashicorp/raft"
 )
 
-// batchBytesMax bounds what is written at once for several callers; a single
-// append may be longer.
+// batchBytesMax bounds how much is written at once for several callers. A single append may be
+// longer.
 const batchBytesMax = 16 << 20
 
 // Journal is the log that groups share.
@@ -23,32 +23,31 @@ type Journal struct {
 	// writing is true while a goroutine holds the pen; queue are the requests that wait for it.
 	writing bool
 	queue   []*request
-	// gathering reports whether to wait for more before a write.
+	// gathering decides whether to wait for more requests before a write.
 	gathering gathering
 	space     space
-	// copied is up to where entries at the front were looked at to be written
-	// again; pruning tells that blocks at the front are being deleted.
+	// copied is the position up to which entries at the front have been checked for copying.
+	// pruning is true while blocks at the front are being deleted.
 	copied  uint64
 	pruning bool
-	// broken is why nothing can be written any more.
+	// broken is the reason why nothing can be written any more.
 	broken error
 }
 
-// request is something to be written for one group.
+// request is a write for one group.
 type request struct {
 	log *Log
-	// entries are the group's, or cut says what is gone.
+	// entries are the group's new entries; if there are none, cut says which entries are gone.
 	entries []*raft.Log
 	cut     header
 	bytes   int
-	// wake is told when the request is done, and when its caller is to write for
-	// all that wait.
+	// wake is sent to when the request is done, or when its caller must write for all that wait.
 	wake chan struct{}
 	done bool
 	err  error
 }
 
-// Open reads a journal. Nobody else may use the store from then on.
+// Open reads a journal. From then on no other code may use the store.
 func Open(store raft.LogStore) (*Journal, error) {
 	j := &Journal{store: store, slackBytes: slackBytesUsual, groups: map[uint32]*Log{}}
 	if err := j.replay(); err != nil {
@@ -57,8 +56,8 @@ func Open(store raft.LogStore) (*Journal, error) {
 	return j, nil
 }
 
-// Group returns the log of a group, an empty one if the journal has nothing of
-// it. There is one Log of a group.
+// Group returns the log of a group. It is empty if the journal has no entries of the group. There
+// is one Log per group.
 func (j *Journal) Group(id uint32) *Log {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -70,7 +69,7 @@ func (j *Journal) Group(id uint32) *Log {
 	return l
 }
 
-// Drop forgets a group's log: its replica has left the node.
+// Drop deletes a group's log: its replica has left the node.
 func (j *Journal) Drop(id uint32) error {
 	l := j.Group(id)
 	if first, _ := l.ends(); first == 0 {
@@ -79,7 +78,7 @@ func (j *Journal) Drop(id uint32) error {
 	return j.do(&request{log: l, cut: header{kind: dropped, group: id}})
 }
 
-// Groups are those that have entries, in no order.
+// Groups returns the groups that have entries, in no order.
 func (j *Journal) Groups() []uint32 {
 	j.mu.RLock()
 	defer j.mu.RUnlock()
@@ -92,7 +91,7 @@ func (j *Journal) Groups() []uint32 {
 	return ids
 }
 
-// do has a request written and returns when it is.
+// do has a request written, and returns when that is done.
 func (j *Journal) do(r *request) error {
 	r.wake = make(chan struct{}, 1)
 	j.mu.Lock()
@@ -106,7 +105,7 @@ func (j *Journal) do(r *request) error {
 		}
 		j.mu.Lock()
 	}
-	// The pen is ours, and r is the first of the queue.
+	// This goroutine has the pen, and r is the first request of the queue.
 	j.writing = true
 	j.gatherLocked()
 	j.writeLocked()
@@ -119,7 +118,7 @@ func (j *Journal) do(r *request) error {
 	return r.err
 }
 
-// writeLocked writes what waits. The lock is open while the store works.
+// writeLocked writes the waiting requests. The lock is open while the store works.
 func (j *Journal) writeLocked() {
 	batch, began := j.takeLocked(), time.Now()
 	if j.broken == nil {
@@ -137,8 +136,7 @@ func (j *Journal) writeLocked() {
 	}
 }
 
-// takeLocked takes the requests of one batch off the queue, the first of which
-// is the caller's own.
+// takeLocked takes the requests of one batch off the queue. The first is the caller's own.
 func (j *Journal) takeLocked() []*request {
 	n, bytes := 0, 0
 	for n < len(j.queue) && (n == 0 || bytes+j.queue[n].bytes <= batchBytesMax) {
@@ -150,8 +148,7 @@ func (j *Journal) takeLocked() []*request {
 	return batch
 }
 
-// writeBatchLocked puts a batch's records together, stores them, and notes where
-// they are.
+// writeBatchLocked makes the records of a batch, stores them, and records their places.
 func (j *Journal) writeBatchLocked(batch []*request) error {
 	b, records, bytes := builder{next: j.space.end}, 0, 0
 	for _, r := range batch {
@@ -180,14 +177,14 @@ func (j *Journal) writeBatchLocked(batch []*request) error {
 	return nil
 }
 
-// wroteLocked notes one record that is on disk now.
+// wroteLocked records that one record is on disk.
 func (j *Journal) wroteLocked(b *builder, i int) {
 	h, at := b.heads[i], b.place(i)
 	j.space.grow(at)
 	l := j.groups[h.group]
 	switch h.kind {
 	case entryOf:
-		// Raft deletes what it takes the place of before; to be sure, here too.
+		// Raft deletes entries before it replaces them; to be sure, do it here as well.
 		j.space.free(l.places.cutFrom(h.index)...)
 		l.places.push(h.index, at)
 		j.space.use(at)

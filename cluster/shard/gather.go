@@ -3,19 +3,19 @@ package shard
 import "time"
 
 const (
-	// gatherMin and gatherMax bound the wait for clients that were just answered; else
-	// it is twice as long as the entry before took.
+	// gatherMin and gatherMax bound the wait for clients that were just answered. Between the
+	// bounds the wait is twice as long as the entry before took.
 	gatherMin = time.Millisecond
 	gatherMax = 4 * time.Millisecond
-	// gatherLaggards: one of so many is not waited for, but taken along by the next.
+	// gatherLaggards: the entry does not wait for one of so many clients; the next entry takes it
+	// along.
 	gatherLaggards = 8
-	// gatherRestMax bounds how many entries leave without waiting after waiting was in
-	// vain.
+	// gatherRestMax bounds how many entries leave without waiting after a wait that was in vain.
 	gatherRestMax = 1024
-	// gatherTrust is how many waits that were of use outweigh about one in vain: a
-	// client that pauses now and then must not cost the others that time each time.
+	// gatherTrust is about how many useful waits outweigh one in vain: a client that pauses now and
+	// then must not delay the others each time.
 	gatherTrust = 16
-	// paceShare is the part that the newest wait has in the pace.
+	// paceShare: the newest wait counts as 1/paceShare of the pace.
 	paceShare = 8
 )
 
@@ -23,28 +23,27 @@ const (
 //
 // A client that was answered sends its next write a moment later. Suppose an entry
 // left at once, with the bundles that had come while the entry before it was written.
-// Then the clients would fall into several groups that take turns, with an entry for
-// each group, and an entry costs as much as a dozen writes in it. So an entry waits
-// until as many bundles have come as were in the entry before it and behind that one.
+// Then the clients would fall into several groups that take turns, with an entry for each group,
+// and an entry costs as much as a dozen writes in it. So an entry waits until as many bundles have
+// come as were in the entry before it and behind that one.
 //
-// The entry waits for all of them: the clients write as much in the same time as in
-// groups that take turns, and in fewer entries. A node that votes alone commits faster
-// than clients come back. There the entry waits for half of the bundles, and the disk
-// works for one half while the other half is answered; with followers an entry costs
-// too much for that. If the clients do not come back, for they have something else to
-// do, waiting is tried less and less often.
+// The entry waits for all of them: the clients write as much in the same time as in groups that
+// take turns, and in fewer entries. A node that votes alone commits faster than clients come back.
+// There the entry waits for half of the bundles, and the disk works for one half while the other
+// half is answered; with followers an entry costs too much for that. If the clients do not come
+// back, because they have something else to do, waiting is tried less and less often.
 type gathering struct {
 	// holding is true if an entry waits, until want bundles are queued or the timer ends.
 	holding bool
 	want    int
 	timer   *time.Timer
-	// began is when the wait began, with so many bundles queued.
+	// began is when the wait began, and queued how many bundles were queued then.
 	began  time.Time
 	queued int
-	// pace is about how long it takes until one more has come.
+	// pace is about how long it takes until one more bundle has come.
 	pace time.Duration
-	// rest is how many entries do not wait; restNext is how many when next in vain,
-	// times gatherTrust.
+	// rest is how many entries do not wait. restNext is how many do not after the next wait in
+	// vain, times gatherTrust.
 	rest, restNext int
 }
 
@@ -76,7 +75,7 @@ func (g *gathering) hold(n, queued int, alone bool, took time.Duration, now time
 	return true
 }
 
-// full ends the wait if all have come.
+// full ends the wait if all bundles have come.
 func (g *gathering) full(queued int) bool {
 	if !g.holding || queued < g.want {
 		return false
@@ -88,7 +87,7 @@ func (g *gathering) full(queued int) bool {
 	return true
 }
 
-// vain ends the wait, if there is one, for not all have come.
+// vain ends a wait in which not all bundles have come.
 func (g *gathering) vain(queued int, now time.Time) bool {
 	if !g.holding {
 		return false

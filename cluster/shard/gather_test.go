@@ -9,7 +9,7 @@ import (
 // slow is a commit that takes longer than clients need to come back.
 const slow = time.Hour
 
-// held begins a wait, for n bundles that have landed and some that are queued.
+// held begins a wait after an entry of n bundles, with some bundles queued.
 func held(g *gathering, n, queued int, took time.Duration) bool {
 	return g.hold(n, queued, true, took, time.Now(), func() {})
 }
@@ -36,7 +36,7 @@ func TestAnEntryWaitsForThoseJustAnswered(t *testing.T) {
 	}
 }
 
-// A node that votes alone waits for half where a commit is quicker than clients.
+// A node that votes alone waits for half of the bundles if a commit is faster than the clients.
 func TestHalfIsEnoughForOneThatVotesAlone(t *testing.T) {
 	const took = 300 * time.Microsecond
 	hold := func(pace time.Duration, alone bool, queued int) *gathering {
@@ -60,7 +60,7 @@ func TestHalfIsEnoughForOneThatVotesAlone(t *testing.T) {
 	}
 }
 
-// The pace follows how fast clients come.
+// The pace follows the speed at which clients come.
 func TestThePaceIsLearnt(t *testing.T) {
 	var g gathering
 	for range 100 {
@@ -74,8 +74,8 @@ func TestThePaceIsLearnt(t *testing.T) {
 	}
 }
 
-// Waits in vain are rare where clients do not come back, and so they stay where
-// one pauses now and then.
+// Waits in vain become rare if clients do not come back, and stay rare if one client pauses now and
+// then.
 func TestWaitsInVainBecomeRare(t *testing.T) {
 	var g gathering
 	waits := func(entries int, vain func(wait int) bool) (waited, lost int) {
@@ -103,7 +103,7 @@ func TestWaitsInVainBecomeRare(t *testing.T) {
 	}
 }
 
-// Clients that come back at once, then one of them less: each is answered.
+// Clients come back at once, and later one of them does not: all others are answered.
 func TestNobodyIsHeldUpByOneWhoDoesNotComeBack(t *testing.T) {
 	w := newShardWorld(t, 1, nil)
 	leader := w.leader()

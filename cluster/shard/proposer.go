@@ -19,12 +19,11 @@ const (
 	bundlesBytesMax = fsm.EntryBytesMax - 1<<10
 )
 
-// proposer turns waiting bundles into entries, one on its way at a time: what
-// arrives meanwhile becomes the next entry. The next one leaves when the one
-// before it is committed and begins to be applied here, or a moment later, when
-// those who wait for that one are back (gathering). More entries in flight were
-// measured and are slower, on one node as on three: they are smaller, and each
-// costs the same in Raft.
+// proposer turns waiting bundles into entries. One entry at a time is on its way; the bundles that
+// arrive meanwhile become the next entry. The next entry leaves when the one before it is committed
+// and begins to be applied here, or a moment later, when the clients that waited for that one are
+// back (gathering). More entries in flight were measured and are slower, on one node as on three:
+// they are smaller, and each costs the same in Raft.
 //
 // A proposer has no goroutine. The goroutine that proposes the first bundle sends an
 // entry, and the goroutine that learns that an entry has landed sends the next.
@@ -38,13 +37,13 @@ type proposer struct {
 	// flying is true if an entry is on its way, neither committed nor known to have
 	// failed.
 	flying bool
-	// gather holds the next entry back; one that is held back counts as flying.
+	// gather delays the next entry. A delayed entry counts as flying.
 	gather gathering
 }
 
-// entryNumbers counts the entries of this process. A replica that is made in the place of
-// one that was dropped may lead before it has run the entries of the former one. So no
-// number may be used twice, or it would take those entries for its own.
+// entryNumbers counts the entries of this process. A replica that replaces a dropped one may lead
+// before it has run the entries of its predecessor. So no number may be used twice, or the replica
+// would take those entries for its own.
 var entryNumbers atomic.Uint64
 
 func (p *proposer) init(s *Shard) { p.shard = s }
@@ -145,8 +144,8 @@ func (p *proposer) stop() {
 	}
 }
 
-// cut cuts off as many waiting bundles as fit into one entry, one at least;
-// where none waits nothing flies any more.
+// cut takes as many waiting bundles as fit into one entry, at least one. If no bundle waits, it
+// sets flying to false.
 func (p *proposer) cut() (calls []*bundleCall, bytes int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -169,9 +168,9 @@ func (p *proposer) cut() (calls []*bundleCall, bytes int) {
 	return calls, bytes
 }
 
-// next proposes what waits as an entry. Only who made flying true, or knows that
-// the entry on its way has landed, may call it. Raft takes the entry without
-// delay: its queue has room for many, and no other is in it.
+// next proposes the waiting bundles as an entry. Only a caller that has set flying, or that knows
+// that the entry on its way has landed, may call it. Raft accepts the entry without delay: its
+// queue has room for many, and is empty.
 func (p *proposer) next() {
 	calls, bytes := p.cut()
 	if len(calls) == 0 {
@@ -218,7 +217,7 @@ func (p *proposer) landed(n int, began time.Time) {
 	}
 }
 
-// late sends what waits, if it still waits for others.
+// late sends the waiting bundles if they still wait for others.
 func (p *proposer) late() {
 	p.mu.Lock()
 	vain := p.gather.vain(len(p.queue), time.Now())

@@ -9,8 +9,8 @@ import (
 	"lockstep/tests/kit/respconn"
 )
 
-// A client that sends many commands before it reads, and then reads, is slowed down: it has all of its
-// replies, and no more than its share of them ever waits.
+// A client that sends many commands before it reads, and then reads, is slowed down: it gets all of
+// its replies, and the waiting replies stay within the limit.
 func TestAClientThatReadsIsSlowedDownAndNotCutOff(t *testing.T) {
 	const (
 		reads, valueBytes = 48, 1 << 20

@@ -18,7 +18,7 @@ func TestAClientThatReadsIsSlowedDownAndNotCutOff(t *testing.T) {
 		hardBytes         = 20 << 20
 	)
 	n := prototest.StartNode(t, 1)
-	n.Starter.Always.Store(prototest.WayInPart) // the fake one has no bound for what it reads at once, as the router has
+	n.Starter.Always.Store(prototest.WayInPart) // unlike the router, the fake one has no bound for one read
 	n.Set(func(s *client.Settings) { s.NormalOutput = client.OutputLimit{HardBytes: hardBytes} })
 	value := strings.Repeat("x", valueBytes)
 	prototest.Do(t, prototest.Dial(t, n.Addr), "SET", "big", value)

@@ -5,17 +5,17 @@ import (
 	"time"
 )
 
-// BusyError says what a call waited for. It is an ErrBusy: a read that did not run; or an
-// ErrUnknown: a write that stands in the log behind it.
+// BusyError says why a call waited for others. It is an ErrBusy for a read, which did not run, or
+// an ErrUnknown for a write that is in the log behind the running work.
 type BusyError struct {
-	// Shard is where it waited, and Node the node that leads the shard.
+	// Shard is the shard where the call waited, and Node the node that leads the shard.
 	Shard uint32
 	Node  string
-	// What is what runs there: "script", "function" or "command", and its name; Ran for how long
+	// What is "script", "function" or "command", and the name of what runs there. Ran is how long
 	// it has run, or 0 if that is not known.
 	What string
 	Ran  time.Duration
-	// Waited is for how long the call has waited.
+	// Waited is how long the call has waited.
 	Waited time.Duration
 	// Logged is true if the call is a write that may be in the log.
 	Logged bool
@@ -30,7 +30,7 @@ func (e *BusyError) Error() string {
 	return fmt.Sprintf("%s has been running%s on shard %d (node %s); the command has waited for %d ms", e.What, since, e.Shard, e.Node, e.Waited.Milliseconds())
 }
 
-// Unwrap says what became of the call.
+// Unwrap returns ErrUnknown for a write and ErrBusy for a read.
 func (e *BusyError) Unwrap() error {
 	if e.Logged {
 		return ErrUnknown

@@ -9,19 +9,20 @@ import (
 	"lockstep/cluster/stepper"
 )
 
-// Kind is the peer request that asks for the time. The payload is empty; the answer is what encode writes.
+// Kind is the request kind that asks another node for the time. The payload is empty; encode writes
+// the answer.
 const Kind uint8 = 19
 
 const (
-	// askEvery is how often a node asks each other one, and askSoon how often as long as one has not answered that
-	// was not silent before.
+	// askEvery is how often a node asks each other node. It asks every askSoon while some node that
+	// was not silent before has not answered.
 	askEvery = time.Second
 	askSoon  = 100 * time.Millisecond
-	// freshUs is for how long a reading counts. Clocks that drift part by far less meanwhile.
+	// freshUs is how long a reading counts. Clocks drift apart far less in that time.
 	freshUs = 10_000_000
-	// soonFor is for how long after its start a node asks more often.
+	// soonFor is how long after its start a node asks more often.
 	soonFor = 10 * time.Second
-	// openMax bounds the questions to one node that have no answer yet.
+	// openMax bounds the unanswered questions to one node.
 	openMax = 4
 )
 
@@ -34,7 +35,8 @@ type Peers interface {
 // Member is a node of the cluster.
 type Member struct {
 	ID, Addr string
-	// Counts reports whether its clock counts where the nodes' clocks are compared (Standings).
+	// Counts reports whether the node's clock counts when the nodes' clocks are compared
+	// (Standings).
 	Counts bool
 }
 
@@ -45,7 +47,7 @@ type LogTime struct {
 	RunUs int64
 }
 
-// Config is what an exchange is made with.
+// Config is the configuration of an Exchange.
 type Config struct {
 	// Self is this node.
 	Self string
@@ -55,14 +57,14 @@ type Config struct {
 	// Mono is the monotonic clock, which must run while the machine is suspended. Wall is the wall clock.
 	Mono func() time.Duration
 	Wall func() time.Time
-	// Led are the log times of the shards that this node leads.
+	// Led returns the log times of the shards that this node leads.
 	Led func() []LogTime
-	// Heard is told what a node told between two moments of the monotonic clock of a shard that it leads, as it says;
-	// it does not block.
+	// Heard is called with the log time of a shard whose leader another node claims to be. That
+	// time was read between sentUs and gotUs on this node's monotonic clock. Heard must not block.
 	Heard func(node string, t LogTime, sentUs, gotUs int64)
 }
 
-// Exchange knows what the other nodes' wall clocks show. Its methods may be called by any goroutine.
+// Exchange knows what the other nodes' wall clocks show. Any goroutine may call its methods.
 type Exchange struct {
 	*stepper.Stepper
 	cfg Config
@@ -72,12 +74,12 @@ type Exchange struct {
 	open     map[string]int
 }
 
-// NewExchange returns an exchange that has asked nobody; Run makes it ask.
+// NewExchange returns an exchange that has asked no node yet. Run makes it ask.
 func NewExchange(cfg Config) *Exchange {
 	return &Exchange{Stepper: stepper.New(), cfg: cfg, readings: map[string]Reading{}, open: map[string]int{}}
 }
 
-// Run asks until ctx ends.
+// Run asks the other nodes until ctx ends.
 func (x *Exchange) Run(ctx context.Context) {
 	began := x.monoUs()
 	x.Stepper.Run(ctx, func(context.Context) time.Duration {
@@ -97,7 +99,8 @@ func (x *Exchange) Run(ctx context.Context) {
 
 func (x *Exchange) monoUs() int64 { return x.cfg.Mono().Microseconds() }
 
-// own reads this node's clocks. The wall clock is read last, so that a log time which follows it is not behind.
+// own reads this node's clocks. It reads the wall clock last, so that a log time that is read
+// afterwards is not behind it.
 func (x *Exchange) own() (monoUs, wallUs int64) {
 	const tries, quickUs = 3, 100
 	for range tries {
@@ -110,7 +113,7 @@ func (x *Exchange) own() (monoUs, wallUs int64) {
 	return monoUs, wallUs
 }
 
-// forget drops what is known of nodes that have left.
+// forget drops the readings of nodes that have left.
 func (x *Exchange) forget(members []Member) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -130,7 +133,7 @@ func (x *Exchange) heardAll(members []Member) bool {
 	})
 }
 
-// ask asks one node what the time is, unless too many such questions are open.
+// ask asks one node for the time, unless too many questions to it are unanswered.
 func (x *Exchange) ask(m Member) {
 	x.mu.Lock()
 	if x.open[m.ID] >= openMax {
@@ -172,8 +175,8 @@ func (x *Exchange) Serve(reply func([]byte)) {
 	reply(encode(&answer{node: x.cfg.Self, wallUs: wallUs, led: led}))
 }
 
-// Now is what a majority of some nodes say, which may be voters of a group, and what this node's clock shows. Nodes
-// that have not been heard lately are counted as having said nothing.
+// Now returns what a majority of the voters says and what this node's clocks show. Voters without a
+// recent answer count as silent.
 func (x *Exchange) Now(voters []string) Now {
 	monoUs, wallUs := x.own()
 	now := Now{MonoUs: monoUs, OwnUs: wallUs}
@@ -186,7 +189,7 @@ func (x *Exchange) Now(voters []string) Now {
 	return now
 }
 
-// fresh appends the readings of nodes that count now, this node's own among them.
+// fresh appends the recent readings of nodes, including this node's own.
 func (x *Exchange) fresh(dst []Reading, nodes []string, monoUs, wallUs int64) []Reading {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -202,17 +205,17 @@ func (x *Exchange) fresh(dst []Reading, nodes []string, monoUs, wallUs int64) []
 	return dst
 }
 
-// Standing is how one node's clock stands to the others.
+// Standing compares one node's clock with the others.
 type Standing struct {
 	ID string
-	// Heard reports whether the node has said lately what its clock shows. OffUs is how far that is for certain ahead
-	// of what a majority of the members say that count, negative: behind; 0 where no majority says anything.
-	// UnsureUs is half the time that the question took.
+	// Heard reports whether the node has answered lately. OffUs is how far its clock is for certain
+	// ahead of what a majority of the counting members says, or behind if negative; it is 0 if
+	// there is no majority. UnsureUs is half the time that the question took.
 	Heard           bool
 	OffUs, UnsureUs int64
 }
 
-// Standings are those of all members.
+// Standings returns the standing of each member.
 func (x *Exchange) Standings() []Standing {
 	members := x.cfg.Members()
 	var count []string
@@ -234,7 +237,7 @@ func (x *Exchange) Standings() []Standing {
 	return all
 }
 
-// offOf is how far a clock is outside bounds for certain.
+// offOf is how far a clock is for certain outside the bounds.
 func offOf(r *Reading, leastUs, mostUs int64) int64 {
 	if behind := Away(r.MostUs, leastUs, mostUs); behind < 0 {
 		return behind

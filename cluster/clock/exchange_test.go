@@ -15,7 +15,7 @@ import (
 type town struct {
 	mu    sync.Mutex
 	nodes map[string]*townNode
-	// takes is how long an answer takes, cut are the nodes that nobody reaches.
+	// takes is how long an answer takes; cut holds the nodes that cannot be reached.
 	takes time.Duration
 	cut   map[string]bool
 }
@@ -32,7 +32,7 @@ var errCut = errors.New("cut off")
 // pass lets synthetic time pass.
 func pass(d time.Duration) { <-time.After(d) }
 
-// Go implements Peers: an address is an id.
+// Go implements Peers. The address of a node is its id.
 func (w *town) Go(addr string, kind uint8, payload []byte, done func([]byte, error)) {
 	w.mu.Lock()
 	n, cut, takes := w.nodes[addr], w.cut[addr], w.takes
@@ -56,8 +56,8 @@ func (w *town) set(change func()) {
 	w.mu.Unlock()
 }
 
-// newTown makes nodes a, b and so on, whose clocks are ahead by so much, and has them ask until it is
-// ended.
+// newTown makes nodes a, b and so on, whose wall clocks are ahead by offsets. They ask each other
+// until end is called.
 func newTown(t *testing.T, offsets ...time.Duration) (w *town, end func()) {
 	w = &town{nodes: map[string]*townNode{}, takes: 2 * time.Millisecond, cut: map[string]bool{}}
 	var members []Member
@@ -70,7 +70,7 @@ func newTown(t *testing.T, offsets ...time.Duration) (w *town, end func()) {
 		began := time.Now()
 		n.Exchange = NewExchange(Config{
 			Self: m.ID, Members: func() []Member { return members }, Peers: w,
-			// Monotonic clocks of machines have nothing to do with each other.
+			// The monotonic clocks of different machines are unrelated.
 			Mono: func() time.Duration { return time.Since(began) + time.Duration(i+1)*time.Hour },
 			Wall: func() time.Time { w.mu.Lock(); defer w.mu.Unlock(); return time.Now().Add(n.offset) },
 			Led:  func() []LogTime { w.mu.Lock(); defer w.mu.Unlock(); return slices.Clone(n.led) },
@@ -91,12 +91,12 @@ func newTown(t *testing.T, offsets ...time.Duration) (w *town, end func()) {
 	}
 	return w, func() {
 		cancel()
-		pass(w.takes) // until what is on its way has arrived
+		pass(w.takes) // until all answers on their way have arrived
 		synctest.Wait()
 	}
 }
 
-// says is what a majority of all says at one node, relative to the true time.
+// says returns what a majority of voters says at one node, relative to the true time.
 func (w *town) says(id string, voters ...string) (least, most time.Duration, known bool) {
 	now := w.nodes[id].Now(voters)
 	trueUs := time.Now().UnixMicro()
@@ -137,7 +137,7 @@ func TestNodesLearnWhatTimeItIs(t *testing.T) {
 	})
 }
 
-// A node that hears too few says nothing of what a majority says; it does not go on from what they said long ago.
+// A node with too few answers has no majority, and does not continue with old answers.
 func TestWhoHearsTooFewSaysNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, end := newTown(t, 0, 0, 0, time.Hour)
@@ -155,7 +155,7 @@ func TestWhoHearsTooFewSaysNothing(t *testing.T) {
 		if off := w.nodes["a"].OffUs("d"); off != 0 {
 			t.Errorf("d is said to be %d us off", off)
 		}
-		// Of a group of which it hears a majority it knows.
+		// It still knows the time of a group if it has answers of a majority of that group.
 		if _, _, known := w.says("a", "a", "d"); !known {
 			t.Error("nothing is known of a and d")
 		}
@@ -167,7 +167,7 @@ func TestWhoHearsTooFewSaysNothing(t *testing.T) {
 	})
 }
 
-// Slow answers are uncertain ones, and decide nothing.
+// Slow answers are uncertain and decide nothing.
 func TestSlowAnswersAreUncertain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, end := newTown(t, 300*time.Millisecond, 0, 0)
@@ -184,7 +184,7 @@ func TestSlowAnswersAreUncertain(t *testing.T) {
 	})
 }
 
-// A node that does not answer is asked no more than so often at one time, one that leaves is forgotten.
+// The unanswered questions to a silent node are bounded, and a node that leaves is forgotten.
 func TestQuestionsAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		asked := 0

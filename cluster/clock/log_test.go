@@ -11,13 +11,13 @@ const (
 	someDay = 1_700_000_000 * second
 )
 
-// leader is a leader in synthetic time: what its majority says, its own clocks, its log time.
+// leader is a leader in synthetic time: what its majority says, its own clocks, and its log time.
 type leader struct {
 	t   *testing.T
 	log Log
-	// trueUs is the time that passes, rate how many parts per million the monotonic clock runs faster.
+	// trueUs is the true time, rate how many parts per million the monotonic clock runs faster.
 	trueUs, monoUs, rate int64
-	// majority and own are how far the majority's clocks and its own are from the true time.
+	// majority and own are how far the majority's clocks and this node's are from the true time.
 	majority, own int64
 	offset        int64
 	orders        int
@@ -41,7 +41,8 @@ func (l *leader) now() *Now {
 func (l *leader) run() int64 { return l.log.At(l.monoUs) }
 func (l *leader) day() int64 { return l.run() + l.offset }
 
-// pass lets time pass, in steps of a quarter of a second, and carries out what Follow wants.
+// pass lets time pass, in steps of a quarter of a second, and applies the offsets that Follow
+// returns.
 func (l *leader) pass(us int64) {
 	l.t.Helper()
 	const step = second / 4
@@ -69,7 +70,8 @@ func (l *leader) within(what string, got, want, tolerance int64) {
 	}
 }
 
-// A leader whose own clock is wrong by an hour, or by years, begins at the time that the others say, and stays there.
+// A leader whose own clock is wrong by an hour, or by years, begins at the time that the majority
+// reports, and follows it.
 func TestAWrongClockOfTheLeaderMovesNothing(t *testing.T) {
 	for _, own := range []int64{hour, -hour, 10 * 365 * 24 * hour, -50 * 365 * 24 * hour} {
 		l := newLeader(t, 0, own, someDay-5*second)
@@ -83,8 +85,8 @@ func TestAWrongClockOfTheLeaderMovesNothing(t *testing.T) {
 	}
 }
 
-// A majority's clocks are set while a leader watches: times to live count on, and the time of day is right within
-// seconds, in both directions.
+// The clocks of a majority are set while a leader runs: no time to live changes, and the time of
+// day is right within seconds, in both directions.
 func TestClocksThatAreSetChangeTheTimeOfDayAndNoTimeToLive(t *testing.T) {
 	for _, jump := range []int64{hour, -hour, 10 * 365 * 24 * hour, 600_000, -600_000} {
 		l := newLeader(t, 0, 0, 0)
@@ -106,7 +108,7 @@ func TestClocksThatAreSetChangeTheTimeOfDayAndNoTimeToLive(t *testing.T) {
 	}
 }
 
-// A clock that jumps and jumps back before anybody is sure of it changes nothing.
+// A clock that jumps and jumps back within sureAfterUs changes nothing.
 func TestAJumpThatDoesNotLastChangesNothing(t *testing.T) {
 	l := newLeader(t, 0, 0, 0)
 	for range 10 {
@@ -121,8 +123,8 @@ func TestAJumpThatDoesNotLastChangesNothing(t *testing.T) {
 	l.within("the log time", l.run(), l.trueUs, 2000)
 }
 
-// Clocks that are a little off are followed without a jump: a time to live is hurt by less than half a percent where
-// it ends early, and by an eighth where it ends late.
+// Clocks that are a little off are followed without a jump: a time to live ends early by less than
+// half a percent, or late by an eighth.
 func TestClocksThatAreALittleOffAreFollowedSlowly(t *testing.T) {
 	l := newLeader(t, 0, 0, 0)
 	l.majority, l.own = 400_000, 400_000
@@ -140,8 +142,8 @@ func TestClocksThatAreALittleOffAreFollowedSlowly(t *testing.T) {
 	}
 }
 
-// A log that was stamped ten years ahead goes on from its stamp, for it never runs backwards; the time of day is set
-// back, and what is left to live is left.
+// A log that was stamped ten years ahead continues from its stamp, because it never runs backwards.
+// The time of day is set back, and the remaining times to live stay.
 func TestALogFromTheFutureKeepsItsTimeAndGetsItsDay(t *testing.T) {
 	const years = 10 * 365 * 24 * hour
 	l := newLeader(t, 0, 0, someDay+years)
@@ -151,7 +153,8 @@ func TestALogFromTheFutureKeepsItsTimeAndGetsItsDay(t *testing.T) {
 	l.within("the log time", l.run(), l.trueUs+years, 2000)
 }
 
-// Days without a leader count: the first one begins where a majority says, not at the last stamp.
+// Days without a leader count: the next leader begins at the time that a majority reports, not at
+// the last stamp.
 func TestTimeWithoutALeaderCounts(t *testing.T) {
 	l := newLeader(t, 0, -hour, someDay-72*hour)
 	l.within("at first", l.run(), someDay, 1000)
@@ -160,8 +163,8 @@ func TestTimeWithoutALeaderCounts(t *testing.T) {
 	}
 }
 
-// Where two clocks do not agree and no third one decides, the log time begins at the earlier one, for a time that is
-// too late deletes keys, and goes on without a correction.
+// If two clocks disagree and no third one decides, the log time begins at the earlier one, because
+// a time that is too late deletes keys. It continues without a correction.
 func TestADisagreementDeletesNothing(t *testing.T) {
 	for _, own := range []int64{0, hour} {
 		now := &Now{MonoUs: second, OwnUs: someDay + own, LeastUs: someDay, MostUs: someDay + hour}
@@ -182,7 +185,7 @@ func TestADisagreementDeletesNothing(t *testing.T) {
 	}
 }
 
-// Nobody is asked twice: without a majority a leader waits, and in the end goes on from the last stamp.
+// Without a majority a leader waits, and in the end continues from the last stamp.
 func TestWithoutAMajorityTheLastStampCounts(t *testing.T) {
 	now := &Now{MonoUs: second, OwnUs: someDay + hour, LeastUs: Never, MostUs: Always}
 	var l Log
@@ -201,9 +204,9 @@ func TestWithoutAMajorityTheLastStampCounts(t *testing.T) {
 	}
 }
 
-// A leader's monotonic clock may be fast or slow. As far as clocks really drift, nothing is seen of it; one that is
-// ten percent fast is slowed down as quickly, and one that is ten percent slow makes times to live longer, not
-// shorter.
+// A leader's monotonic clock may be fast or slow. The drift of real clocks has no visible effect. A
+// clock that is ten percent fast is slowed down enough, and one that is ten percent slow makes
+// times to live longer, not shorter.
 func TestAMonotonicClockThatDrifts(t *testing.T) {
 	for _, ppm := range []int64{-500, 500, -3000, 3000, 100_000, -100_000} {
 		l := newLeader(t, 0, 0, 0)
@@ -221,8 +224,8 @@ func TestAMonotonicClockThatDrifts(t *testing.T) {
 	}
 }
 
-// A replica that has heard the leader goes on from what it heard, whatever the clocks say, and however long ago the
-// last stamp was.
+// A replica that knows the leader's log time continues from there, whatever the clocks show, and
+// however old the last stamp is.
 func TestAReplicaGoesOnFromWhatItsLeaderTold(t *testing.T) {
 	var l Log
 	l.Hear(10*second, someDay, 300)
@@ -232,7 +235,7 @@ func TestAReplicaGoesOnFromWhatItsLeaderTold(t *testing.T) {
 	if !l.Begin(&Now{MonoUs: 70 * second, OwnUs: someDay + hour, LeastUs: someDay + hour, MostUs: someDay + hour}, 0, someDay-hour, false) || l.At(70*second) != someDay+60*second {
 		t.Error("then it begins anew")
 	}
-	// What is told later is more exact, or less.
+	// A later report is more exact, or less.
 	l.Hear(71*second, someDay+61*second-400, 800)
 	if got := l.At(71 * second); got != someDay+61*second {
 		t.Errorf("told without a contradiction it is %d us off", got-someDay-61*second)
@@ -247,7 +250,7 @@ func TestAReplicaGoesOnFromWhatItsLeaderTold(t *testing.T) {
 	}
 }
 
-// Follow compares readings that were taken a while ago, if its goroutine was held up. Time does not pass twice by that.
+// Follow may compare old readings, if its goroutine was held up. Time must not pass twice.
 func TestOldReadingsMoveNothing(t *testing.T) {
 	l := newLeader(t, 0, 0, 0)
 	old := l.now()
@@ -275,7 +278,7 @@ func TestTheLogTimeIsNeverBeforeAStamp(t *testing.T) {
 	l.within("the time of day", l.day(), l.trueUs-100_000, 3000)
 }
 
-// Whatever the clocks do, the log time does not run backwards nor faster than it may.
+// Whatever the clocks do, the log time runs neither backwards nor faster than allowed.
 func TestTheLogTimeRunsOnWhateverTheClocksDo(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	for range 200 {

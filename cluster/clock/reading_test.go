@@ -7,7 +7,8 @@ import (
 
 const hour = int64(3_600_000_000)
 
-// at are readings of clocks that show these times at the moment 0, each known within a millisecond.
+// at returns readings of clocks that show these times at the moment 0, each known within a
+// millisecond.
 func at(wallsUs ...int64) []Reading {
 	var all []Reading
 	for _, w := range wallsUs {
@@ -43,8 +44,8 @@ func TestAMajoritySaysWhatTheTimeIs(t *testing.T) {
 	}
 }
 
-// Whatever a minority says and however few are heard: no majority says that it is later than all right clocks
-// show, nor earlier than all of them.
+// Whatever a minority reports, and however few clocks are read: a majority never says that it is
+// later than all right clocks show, nor earlier than all of them.
 func TestAMinorityMovesNoTime(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for range 100_000 {

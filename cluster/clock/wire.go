@@ -2,7 +2,7 @@ package clock
 
 import "encoding/binary"
 
-// answer is what a node says of the time:
+// answer is a node's report about the time:
 //
 //	node id u8 length and text  wall clock i64  count u16  { shard u32  term u64  log time i64 }
 //
@@ -15,7 +15,7 @@ type answer struct {
 
 const (
 	logTimeBytes = 4 + 8 + 8
-	// timeMax bounds times that make sense, in microseconds from 1970 either way: some 36,000 years.
+	// timeMax bounds plausible times, in microseconds before or after 1970: some 36,000 years.
 	timeMax = 1 << 60
 )
 
@@ -33,7 +33,7 @@ func encode(a *answer) []byte {
 	return b
 }
 
-// decode reads an answer; false: it makes no sense.
+// decode reads an answer. It returns false if the answer is malformed.
 func decode(b []byte) (a answer, ok bool) {
 	if len(b) == 0 {
 		return a, false

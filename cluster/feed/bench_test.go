@@ -8,8 +8,8 @@ import (
 	"lockstep/fsm"
 )
 
-// What a change costs the replica that tells one gateway of it, and how many
-// bytes travel.
+// BenchmarkChanged measures what a change costs the replica that reports it to the gateways, and
+// how many bytes travel.
 func BenchmarkChanged(b *testing.B) {
 	for _, gateways := range []int{0, 1, 4} {
 		b.Run(fmt.Sprintf("%d gateways", gateways), func(b *testing.B) {
@@ -24,7 +24,7 @@ func BenchmarkChanged(b *testing.B) {
 							return
 						}
 						bytes.Add(int64(len(answer)))
-						// The next poll comes a little later: changes gather meanwhile.
+						// The next poll comes a little later, so changes gather meanwhile.
 						go poll(hearing, s.number())
 					})
 				}

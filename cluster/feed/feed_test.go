@@ -87,7 +87,7 @@ func TestOnlyTheEventsThatAreWantedTravel(t *testing.T) {
 	}
 }
 
-// What is lost on the way comes again, once, and the hearing goes on.
+// A batch that is lost on the way comes again, once, and the subscription continues.
 func TestABrokenConnectionLosesNothing(t *testing.T) {
 	n, w, g := one(t)
 	g.track(t)
@@ -115,7 +115,7 @@ func TestABrokenConnectionLosesNothing(t *testing.T) {
 	}
 }
 
-// asksAgain reports whether a poll does not know of the batch that was sent last.
+// asksAgain reports whether a poll does not confirm the batch that was sent last.
 func (x *hearing) asksAgain(poll []byte) bool {
 	s := scanner{b: poll[1:]}
 	_, received := s.number(), s.number()
@@ -127,7 +127,7 @@ func (x *hearing) asksAgain(poll []byte) bool {
 func TestASlowGatewayIsCutOffAndBeginsAnew(t *testing.T) {
 	n, w, g := one(t)
 	n.source.bytesMax = 1 << 10
-	// The gateway will stand still for less than its source would wait.
+	// The gateway stands still for less time than its source would wait.
 	n.source.patience = time.Hour
 	g.track(t)
 	g.wants(t, "(unheard)")
@@ -148,10 +148,10 @@ func TestASlowGatewayIsCutOffAndBeginsAnew(t *testing.T) {
 	}
 }
 
-// All hearings of a node share a bound.
+// All subscriptions of a node share a bound.
 func TestTheSourceIsBounded(t *testing.T) {
 	n := newNode()
-	n.source.patience = time.Hour // nobody polls
+	n.source.patience = time.Hour // no gateway polls
 	var answers int
 	for range hearingsMax + 1 {
 		n.source.Serve((&open{}).append(nil), func(b []byte) {
@@ -209,7 +209,7 @@ func TestAnotherReplicaTakesOver(t *testing.T) {
 	}
 }
 
-// The replica that is asked first no longer leads, and says so: the leader is found.
+// The first replica that is asked no longer leads and refuses; then the gateway finds the leader.
 func TestTheLeaderIsPreferred(t *testing.T) {
 	a, b := newNode(), newNode()
 	a.leads.Store(false)
@@ -220,14 +220,14 @@ func TestTheLeaderIsPreferred(t *testing.T) {
 	if a.source.Hearings() != 0 || b.source.Hearings() != 1 {
 		t.Errorf("%d hearings where nobody leads, %d at the leader", a.source.Hearings(), b.source.Hearings())
 	}
-	// Without any leader another replica will do.
+	// Without any leader another replica is good enough.
 	b.leads.Store(false)
 	b.source.End(0)
 	eventually(t, "a replica", func() bool { return g.Counts().Gaps == 1 && g.Counts().Live == 1 })
 }
 
-// A feed moves to a new leader without a gap, though the old source runs the log
-// later; events stay where they are.
+// A feed of changes moves to a new leader without a gap, although the old source runs the log
+// later. A feed of events stays where it is.
 func TestAFeedOfChangesFollowsTheLeader(t *testing.T) {
 	a, b := newNode(), newNode()
 	b.leads.Store(false)
@@ -238,7 +238,7 @@ func TestAFeedOfChangesFollowsTheLeader(t *testing.T) {
 	g.wants(t, "(unheard)")
 	a.leads.Store(false)
 	b.leads.Store(true)
-	b.run(fsm.TxnID{}, "x") // here first, and before the new hearing begins
+	b.run(fsm.TxnID{}, "x") // on b first, before the new subscription begins
 	g.addrs.Store(&[]string{"b", "a"})
 	eventually(t, "two hearings for changes", func() bool { return a.source.Hearings() == 2 && b.source.Hearings() == 1 })
 	b.run(fsm.TxnID{}, "y")
@@ -251,8 +251,8 @@ func TestAFeedOfChangesFollowsTheLeader(t *testing.T) {
 	}
 }
 
-// A source that runs the log later than the one before it does not tell again
-// what that has told.
+// A source that runs the log later than the source before it does not report again what that one
+// has reported.
 func TestNoEventIsToldTwice(t *testing.T) {
 	a, b := newNode(), newNode()
 	b.leads.Store(false)
@@ -282,8 +282,8 @@ func only(at string, f fate) func(string, []byte) fate {
 	}
 }
 
-// A replica that has lost its leader goes on for a while: nothing is changed
-// meanwhile, if nobody else leads. Then it is a source no more.
+// A replica that has lost its leader stays a source for a while: if no other replica leads, nothing
+// changes meanwhile. After that it is no longer a source.
 func TestAReplicaWithoutALeaderIsGivenUp(t *testing.T) {
 	n, _, g := one(t)
 	g.track(t)
@@ -327,7 +327,7 @@ func TestNothingRunsWhenNobodyWantsIt(t *testing.T) {
 	}
 }
 
-// A gateway that is gone leaves no hearing.
+// The subscriptions of a gateway that is gone end.
 func TestAHearingWithoutAGatewayExpires(t *testing.T) {
 	n := newNode()
 	n.source.patience = 20 * time.Millisecond
@@ -339,8 +339,8 @@ func TestAHearingWithoutAGatewayExpires(t *testing.T) {
 	eventually(t, "it expires", func() bool { return n.source.Hearings() == 0 })
 }
 
-// A replica that comes is heard when it has run what the feed told, and not
-// before: no event twice.
+// The events of a replica that comes to the gateway are delivered once it has run what the feed
+// reported, and not before: no event comes twice.
 func TestTheOwnReplicaTakesOver(t *testing.T) {
 	n, _, g := one(t)
 	g.listen(t, command.EventString)
@@ -372,7 +372,7 @@ func TestTheOwnReplicaTakesOver(t *testing.T) {
 	eventually(t, "changes are heard of again", func() bool { return g.Counts().Live == 2 })
 }
 
-// What a replica has told that has gone since, this node's clients know of.
+// The gateway's clients have received everything that a replica reported before it was closed.
 func TestWhatAReplicaHasToldWasHeard(t *testing.T) {
 	_, _, g := one(t)
 	g.Told(0, 7)
@@ -385,16 +385,16 @@ func TestWhatAReplicaHasToldWasHeard(t *testing.T) {
 	}
 }
 
-// A feed that nobody wanted a moment ago, and that has yet to end, is no feed for a new
-// subscriber: it would lose what happens behind the end.
+// A feed that is no longer wanted and has yet to end must not serve a new subscriber: that
+// subscriber would lose the events after the end.
 func TestAFeedThatEndsIsWaitedForAnew(t *testing.T) {
 	n, _, g := one(t)
 	g.listen(t, command.EventString)
 	g.mu.Lock()
-	n.run(fsm.TxnID{}, "early") // its news is being told, which holds the feed up
+	n.run(fsm.TxnID{}, "early") // its events are being delivered, which holds the feed up
 	eventually(t, "it is on its way", func() bool { return g.Intake.batches.Load() == 1 })
 	g.events.Store(0)
-	// Three in each look, one of which may have begun before.
+	// There are three calls in each review, one of which may have begun before.
 	for enough := g.looked.Load() + 6; g.looked.Load() < enough; {
 		g.Kick()
 		runtime.Gosched()
@@ -465,7 +465,7 @@ func TestEveryCutOfABatchIsNoticed(t *testing.T) {
 	}
 }
 
-// A client that waits for an unreachable shard costs next to nothing meanwhile.
+// A client that waits for an unreachable shard costs almost nothing meanwhile.
 func TestWaitingForAFeedIsCheap(t *testing.T) {
 	_, w, g := one(t)
 	w.lose(func(string, []byte) fate { return notSent })
@@ -484,8 +484,8 @@ func TestWaitingForAFeedIsCheap(t *testing.T) {
 	}
 }
 
-// TestAFeedGoesOnBehindAPanic: where what a source tells makes the gateway's side panic,
-// the feed begins anew, and says that something may have been missed.
+// TestAFeedGoesOnBehindAPanic: if a report of a source makes the gateway panic, the feed begins
+// again and reports a gap.
 func TestAFeedGoesOnBehindAPanic(t *testing.T) {
 	n, _, g := one(t)
 	panics := caught.New(slog.New(slog.NewTextHandler(io.Discard, nil)))
@@ -503,13 +503,13 @@ func TestAFeedGoesOnBehindAPanic(t *testing.T) {
 	}
 }
 
-// fixedAnswer is a source that answers everything with the same.
+// fixedAnswer is a source that gives the same answer to every request.
 type fixedAnswer []byte
 
 func (a fixedAnswer) Go(_ string, _ uint8, _ []byte, done func([]byte, error)) { done(a, nil) }
 
-// FuzzAnswer: whatever a source answers, to a gateway that begins to listen or goes on, is
-// taken for news or for nonsense.
+// FuzzAnswer: whatever a source answers, to a gateway that opens a subscription or polls, the
+// gateway delivers it or rejects it as nonsense.
 func FuzzAnswer(f *testing.F) {
 	b, _ := appendChanged(appendAll([]byte{statusDone}, 1, 5, 4, 1), nil, named("a", "*", ""))
 	f.Add(b)

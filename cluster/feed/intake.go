@@ -47,17 +47,17 @@ type Config struct {
 	// Cut, if set, reports whether this node is cut off from a shard's leader and its clients
 	// are served through another node: then its own replica learns of changes late.
 	Cut func(shard int) bool
-	// Queued is the index of the last entry that this node's replica has begun to
-	// run, Executed the index that this node's replica has run all entries up to; 0:
-	// there is none.
+	// Queued returns the index of the last entry that this node's replica has begun to run,
+	// Executed the index up to which it has run all entries. Both return 0 if there is no replica.
 	Queued, Executed func(shard int) uint64
-	// Leader is the peer address of a shard's leader, "" if it is not known;
-	// Replicas are those of all nodes that should have a replica.
+	// Leader returns the peer address of a shard's leader, or "" if it is not known. Replicas
+	// returns the peer addresses of all nodes that should have a replica.
 	Leader   func(shard int) string
 	Replicas func(shard int) []string
-	// Doubt notes that the known leader, or the lack of one, is not right any more.
+	// Doubt is called when the known leader, or the lack of one, turns out to be out of date.
 	Doubt func(shard int)
-	// Panics catches panics over the answers of a source; may be nil. The feed begins anew.
+	// Panics catches panics over the answers of a source; it may be nil. After a panic the feed
+	// begins again.
 	Panics *caught.Panics
 }
 

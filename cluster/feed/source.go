@@ -42,8 +42,8 @@ type Replica interface {
 	Leader() shard.Leader
 }
 
-// Source is the publisher of a node: it serves the subscriptions of gateways. Any
-// goroutine may call its methods.
+// Source is the publisher of a node: it serves the subscriptions of gateways. Any goroutine may
+// call its methods.
 type Source struct {
 	// replica returns this node's replica of a shard, or nil.
 	replica func(index int) Replica
@@ -59,7 +59,7 @@ type Source struct {
 	hearings map[uint64]*hearing
 }
 
-// NewSource returns a source for shards, of which this node may have replicas.
+// NewSource returns a source for the shards, of which this node may have replicas.
 func NewSource(shards int, replica func(index int) Replica) *Source {
 	s := &Source{
 		replica: replica, outlets: make([]Outlet, shards), hearings: map[uint64]*hearing{},
@@ -215,7 +215,7 @@ func (s *Source) open(o *open, reply func([]byte)) {
 	// Only now: a txn of a later entry begins to run later, and is reported.
 	position := replica.Queued()
 	if s.replica(int(o.shard)) != replica {
-		// It has just been closed, perhaps before End could know of this subscription.
+		// The replica has just been closed, perhaps before End could find this subscription.
 		x.end()
 	}
 	x.watch()

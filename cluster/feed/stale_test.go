@@ -33,7 +33,7 @@ func (h *history) add(key string) {
 	h.mu.Unlock()
 }
 
-// read is a key's value in the state behind an entry.
+// read returns a key's value in the state after an entry.
 func (h *history) read(key string, position uint64) uint64 {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -50,7 +50,7 @@ type cacher struct {
 	mu      sync.Mutex
 	tracked map[string]bool
 	values  map[string]uint64
-	// Invalidations wait while a read is under way; "*" is all keys.
+	// held makes invalidations wait while a read is under way; "*" in waiting stands for all keys.
 	held    bool
 	waiting []string
 	dropped int
@@ -102,7 +102,7 @@ func (c *cacher) Changed(_ int, _ fsm.TxnID, keys [][]byte) {
 func (c *cacher) Event(int, command.EventClass, string, int, []byte) {}
 func (c *cacher) Quiet(int, bool)                                    {}
 
-// look reads a key through the gateway, from the oldest state that it allows.
+// look reads a key through the gateway, from the oldest state that the gateway allows.
 func (c *cacher) look(key string, h *history, heard func() uint64) {
 	c.mu.Lock()
 	_, cached := c.values[key]
@@ -124,7 +124,7 @@ func (c *cacher) look(key string, h *history, heard func() uint64) {
 	c.waiting = nil
 }
 
-// follow lets a replica run the log, and lets its hearings end now and then.
+// follow lets a replica run the log, and ends its subscriptions now and then.
 func follow(h *history, n *node, seed int64, written *atomic.Bool) {
 	r := rand.New(rand.NewSource(seed))
 	for i := uint64(1); ; {
@@ -157,9 +157,9 @@ func lossy() func(string, []byte) fate {
 	}
 }
 
-// A client reads and caches while keys change, replicas run the log each at its
-// pace, connections break and hearings end: in the end nothing cached is stale,
-// though every read was answered from the oldest state that is allowed.
+// A client reads and caches while keys change, replicas run the log at different speeds,
+// connections break and subscriptions end. In the end no cached value is stale, although every read
+// was answered from the oldest state that is allowed.
 func TestNothingStaleStaysThroughBreaks(t *testing.T) {
 	const entriesMin, droppedMin, names = 1600, 20, 8
 	h := &history{}

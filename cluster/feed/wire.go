@@ -8,14 +8,14 @@ import (
 	"lockstep/fsm"
 )
 
-// Kind carries the requests of a gateway to a source: what to do u8, then for
-// opOpen: shard, event classes, the gateway's node, 1 if only the
-// shard's leader will do, index up to which keyspace events are known; for opPoll: hearing,
-// number of the last batch that arrived; for opClose: hearing. All are uv.
+// Kind is the request kind of a gateway to a source. A request is the operation u8, then for
+// opOpen: shard, event classes, the gateway's node, 1 if only the shard's leader may serve it,
+// index up to which the gateway has keyspace events; for opPoll: hearing, number of the last batch
+// that arrived; for opClose: hearing. All are uv.
 //
-// Answer: status u8, then to opOpen: hearing, position; to opPoll: number of the
-// batch, position, the index up to which everything has been told (0: unknown), 1
-// if the source leads, items. An empty batch has the number of the one before.
+// An answer is a status u8, then for opOpen: hearing, position; for opPoll: number of the batch,
+// position, the index up to which everything has been reported (0: unknown), 1 if the source leads,
+// items. An empty batch has the number of the batch before.
 const Kind uint8 = 48
 
 const (
@@ -33,8 +33,7 @@ const (
 	statusGone
 )
 
-// Items of a batch: kind u8, then what follows. Bytes stand behind their length
-// uv.
+// Items of a batch: kind u8, then the fields of the kind. Byte strings follow their length uv.
 const (
 	// itemEvent: class, db, event, key.
 	itemEvent uint8 = iota + 1
@@ -44,14 +43,14 @@ const (
 	itemChanged
 )
 
-// In place of a key's length.
+// These stand in place of a key's length.
 const (
 	keysEnd = iota
 	keyAll
 	keyFirst
 )
 
-// itemKeysBytes is the length of keys at which a txn's go on in another item.
+// itemKeysBytes is the length of keys at which the keys of a txn continue in another item.
 const itemKeysBytes = 32 << 10
 
 var errNonsense = errors.New("feed: a message makes no sense")
@@ -95,8 +94,7 @@ func appendEvent(dst []byte, class command.EventClass, event string, db int, key
 	return appendBytes(appendBytes(dst, event), key)
 }
 
-// appendChanged adds as many of the keys as one item takes, and returns the
-// others.
+// appendChanged adds as many of the keys as one item holds, and returns the others.
 func appendChanged(dst []byte, own *fsm.TxnID, keys [][]byte) ([]byte, [][]byte) {
 	if own != nil {
 		dst = appendAll(append(dst, itemOwn), own.Boot, uint64(own.Lane), own.Seq)

@@ -32,9 +32,10 @@ func eventually(t testing.TB, what string, condition func() bool) {
 type node struct {
 	source           *Source
 	queued, executed atomic.Uint64
-	// fresh: it does not vote yet; orphan: it knows of no leader; gone: it is closed.
+	// fresh is true if the node does not vote yet, orphan if it knows no leader, and gone if it is
+	// closed.
 	fresh, orphan, gone atomic.Bool
-	// leads: it is the leader.
+	// leads is true if the node is the leader.
 	leads atomic.Bool
 	// mu keeps the entries in order.
 	mu sync.Mutex
@@ -79,7 +80,7 @@ func (n *node) run(by fsm.TxnID, keys ...string) {
 	n.executed.Store(n.queued.Load())
 }
 
-// named are keys; "*" is all.
+// named returns keys; "*" stands for all.
 func named(keys ...string) [][]byte {
 	list := make([][]byte, len(keys))
 	for i, key := range keys {
@@ -93,7 +94,7 @@ func named(keys ...string) [][]byte {
 // wire carries requests to nodes by address.
 type wire struct {
 	nodes map[string]*node
-	// loses decides, with the lock held, what becomes of a request and its answer.
+	// loses decides, with mu held, which of a request and its answer are lost.
 	mu    sync.Mutex
 	loses func(addr string, payload []byte) fate
 }
@@ -133,7 +134,7 @@ func (w *wire) lose(how func(addr string, payload []byte) fate) {
 	w.mu.Unlock()
 }
 
-// gateway is a node that has no replica, and what it heard.
+// gateway is a node that has no replica, and what it received.
 type gateway struct {
 	*Intake
 	changes atomic.Bool
@@ -141,9 +142,9 @@ type gateway struct {
 	own     atomic.Bool
 	ran     atomic.Uint64
 	doubts  atomic.Int64
-	// looked counts the looks at what is wanted.
+	// looked counts the calls of Wants.
 	looked atomic.Int64
-	// breaks: the next change makes it panic.
+	// breaks makes the next change panic.
 	breaks atomic.Bool
 	addrs  atomic.Pointer[[]string]
 
@@ -227,7 +228,7 @@ func (g *gateway) soFar() []string {
 	return append([]string(nil), g.heard...)
 }
 
-// track waits until changes are heard of.
+// track waits until changes will be reported.
 func (g *gateway) track(t testing.TB) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
@@ -239,7 +240,7 @@ func (g *gateway) track(t testing.TB) {
 	}
 }
 
-// listen waits until events of the classes are heard of.
+// listen waits until events of the classes will be reported.
 func (g *gateway) listen(t testing.TB, classes command.EventClass) {
 	t.Helper()
 	g.events.Store(uint32(classes))

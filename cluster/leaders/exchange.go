@@ -13,8 +13,8 @@ const Kind uint8 = 18
 const (
 	// lookEvery is how often a node checks whether its replicas know of another leader.
 	lookEvery = 50 * time.Millisecond
-	// tellEvery is how often it sends its table although nothing has changed, for nodes that
-	// missed the news.
+	// tellEvery is how often a node sends its table even if nothing has changed, for nodes that did
+	// not get the news.
 	tellEvery = time.Second
 )
 
@@ -30,9 +30,9 @@ type Exchange struct {
 	*stepper.Stepper
 	Table *Table
 	Peers Peers
-	// Addrs are the peer addresses of the other nodes.
+	// Addrs returns the peer addresses of the other nodes.
 	Addrs func() []string
-	// Heard is what this node's replica of a shard knows now; the zero value is nothing.
+	// Heard returns what this node's replica of a shard knows now; the zero value means nothing.
 	Heard func(shard int) Leadership
 	// May reports whether news from another node may be true: it names a node that this one
 	// knows, and nothing in it about this node is false. News that is left out now comes again
@@ -40,7 +40,7 @@ type Exchange struct {
 	May func(shard int, l Leadership) bool
 }
 
-// Run works until ctx ends.
+// Run runs the exchange until ctx ends.
 func (e *Exchange) Run(ctx context.Context) {
 	told, toldChanges := time.Time{}, uint64(0)
 	e.Stepper.Run(ctx, func(context.Context) time.Duration {
@@ -53,7 +53,7 @@ func (e *Exchange) Run(ctx context.Context) {
 	})
 }
 
-// Look takes over what this node's own replicas know, and forgets what cannot be true.
+// Look takes over what this node's own replicas know, and drops entries that cannot be true.
 func (e *Exchange) Look() {
 	known, _ := e.Table.All()
 	for shard, l := range known {
@@ -71,15 +71,15 @@ func (e *Exchange) tell(known []Leadership) {
 	for _, addr := range e.Addrs() {
 		e.Peers.Go(addr, Kind, b, func(answer []byte, err error) {
 			if err == nil {
-				// What makes no sense is left out: the peer will say so of ours.
+				// A malformed answer is ignored: the peer also ignores our table.
 				_ = e.Table.learnAll(answer, e.may)
 			}
 		})
 	}
 }
 
-// Serve takes over what is newer in a peer's table, and answers with this node's table. A
-// table of another length is not of this cluster, and changes nothing.
+// Serve takes over the newer entries of a peer's table, and answers with this node's table. A table
+// of another length belongs to another cluster and changes nothing.
 func (e *Exchange) Serve(payload []byte, reply func([]byte)) {
 	_ = e.Table.learnAll(payload, e.may)
 	known, _ := e.Table.All()

@@ -2,8 +2,8 @@ package leaders
 
 import "testing"
 
-// FuzzTable: whatever another node tells, the answer is this node's table, and no shard has a
-// leader that there cannot be.
+// FuzzTable: whatever another node sends, the answer is this node's table, and no shard gets an
+// impossible leader.
 func FuzzTable(f *testing.F) {
 	f.Add(encode([]Leadership{{5, 10}, {7, 1}}))
 	f.Add(encode(make([]Leadership, 3)))

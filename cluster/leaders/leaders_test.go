@@ -13,9 +13,8 @@ import (
 	"lockstep/cluster/stepper"
 )
 
-// TestTablesAgreeInWhateverOrder tells several tables the same news in different
-// orders and expects them to be equal in the end, and epochs to order them on
-// the way.
+// TestTablesAgreeInWhateverOrder gives several tables the same news in different orders. In the end
+// they must be equal, and on the way their epochs must order them.
 func TestTablesAgreeInWhateverOrder(t *testing.T) {
 	const shards, terms = 5, 20
 	var news []struct {
@@ -59,7 +58,7 @@ func TestTablesAgreeInWhateverOrder(t *testing.T) {
 	}
 }
 
-// wire carries requests between exchanges, but for those cut off.
+// wire carries requests between exchanges, except for those that are cut off.
 type wire struct {
 	mu    sync.Mutex
 	nodes map[string]*Exchange
@@ -77,8 +76,8 @@ func (w *wire) Go(addr string, kind uint8, payload []byte, done func([]byte, err
 	to.Serve(payload, func(answer []byte) { done(answer, nil) })
 }
 
-// TestNodesConverge lets four nodes hear different things, one of them nothing,
-// and one be cut off for a while, and expects all to know the same.
+// TestNodesConverge gives four nodes different news, one of them none, and cuts one off for a
+// while. In the end all must know the same.
 func TestNodesConverge(t *testing.T) {
 	const shards = 3
 	w := &wire{nodes: map[string]*Exchange{}, cut: map[string]bool{}}
@@ -138,7 +137,7 @@ func TestNodesConverge(t *testing.T) {
 	running.Wait()
 }
 
-// TestForeignTablesChangeNothing gives tables of another length.
+// TestForeignTablesChangeNothing sends tables of another length.
 func TestForeignTablesChangeNothing(t *testing.T) {
 	e := &Exchange{Table: NewTable(2)}
 	for _, n := range []int{0, 1, 3, 300} {
@@ -156,8 +155,8 @@ func TestForeignTablesChangeNothing(t *testing.T) {
 	}
 }
 
-// TestFalseNewsIsForgottenAndNotTakenAgain: news of a greatest term that never was would be
-// believed before all that is true, for ever, and told on.
+// TestFalseNewsIsForgottenAndNotTakenAgain: a false entry with a very high term would take
+// precedence over every true one for ever, and spread.
 func TestFalseNewsIsForgottenAndNotTakenAgain(t *testing.T) {
 	table := NewTable(1)
 	truth, never := Leadership{5, 10}, Leadership{1 << 60, 11}
@@ -173,7 +172,7 @@ func TestFalseNewsIsForgottenAndNotTakenAgain(t *testing.T) {
 	if !table.Learn(0, truth) || table.Learn(0, never) || table.Of(0) != truth {
 		t.Errorf("%v is believed", table.Of(0))
 	}
-	// What is not believed any more is disproved all the same, and bounds are kept.
+	// An entry that is no longer in the table is disproved as well, and the memory stays bounded.
 	for term := range uint64(3 * disprovedMax) {
 		table.Disprove(0, Leadership{1<<50 + term, 11})
 	}
@@ -185,8 +184,8 @@ func TestFalseNewsIsForgottenAndNotTakenAgain(t *testing.T) {
 	}
 }
 
-// TestNewsThatCannotBeTrueIsLeftOut: of nodes that there are not, and of this one what it
-// knows better.
+// TestNewsThatCannotBeTrueIsLeftOut: news about a node that does not exist, or about this node if
+// it knows better.
 func TestNewsThatCannotBeTrueIsLeftOut(t *testing.T) {
 	e := &Exchange{Table: NewTable(2), Heard: func(int) Leadership { return Leadership{} }}
 	e.May = func(_ int, l Leadership) bool { return l.Node == 10 || l.Node == 1 && l.Term <= 7 }
@@ -198,7 +197,7 @@ func TestNewsThatCannotBeTrueIsLeftOut(t *testing.T) {
 	if known, _ := e.Table.All(); known[0] != (Leadership{6, 10}) || known[1] != (Leadership{7, 1}) {
 		t.Errorf("%v", known)
 	}
-	// What was believed before it was known better goes, too.
+	// An entry that was learned before the node knew better is dropped as well.
 	e.Table.Learn(1, Leadership{9, 1})
 	e.Look()
 	if known, _ := e.Table.All(); known[0] != (Leadership{6, 10}) || known[1] != (Leadership{}) {

@@ -54,8 +54,8 @@ func NewTable(shards int) *Table {
 	return t
 }
 
-// OnNews sets a function that is called with all news, in order. It is set before the table is used, does
-// not wait, and does not use the table.
+// OnNews sets a function that is called with all news, in order. Call it before the table is used.
+// The function must not block or use the table.
 func (t *Table) OnNews(f func(shard int, l Leadership)) { t.noted = f }
 
 // Learn takes news over if it is newer than what was known, and reports whether it was.
@@ -93,7 +93,8 @@ func (t *Table) Disprove(shard int, l Leadership) {
 	}
 }
 
-// Of is the leader of a shard, or its last leader; the zero value if nothing is known.
+// Of returns the leader of a shard, or its last leader. It returns the zero value if nothing is
+// known.
 func (t *Table) Of(shard int) Leadership { return *t.known[shard].Load() }
 
 // All returns the leader of each shard, and how often that has changed.
@@ -107,8 +108,8 @@ func (t *Table) All() (known []Leadership, changes uint64) {
 	return known, t.changes
 }
 
-// Epoch grows with all true news: of two nodes, the one that knows more has the greater
-// epoch. It is the sum of the terms.
+// Epoch grows with all true news: of two nodes, the one that knows more has the greater epoch. It
+// is the sum of the terms.
 func (t *Table) Epoch() uint64 {
 	sum := uint64(0)
 	for i := range t.known {
@@ -131,7 +132,7 @@ func encode(known []Leadership) []byte {
 	return b
 }
 
-// learnAll takes over what is newer of a peer's table, of what may be true.
+// learnAll takes over those entries of a peer's table that are newer and may be true.
 func (t *Table) learnAll(b []byte, may func(shard int, l Leadership) bool) error {
 	if len(b) != leadershipBytes*len(t.known) {
 		return errLength

@@ -8,19 +8,19 @@ import (
 	"lockstep/cluster/meta"
 )
 
-// careRequest is an order that changes no quorum.
+// careRequest is an order of an operator that changes no quorum.
 type careRequest struct {
 	// Node is an id or a name.
 	Node string `json:"node"`
-	// Drain: true or false sets whether the node may lead.
+	// Drain, if not nil, says whether the node is drained from now on.
 	Drain *bool `json:"drain,omitempty"`
 	// Promote lets a learner vote.
 	Promote bool `json:"promote,omitempty"`
 }
 
-// MarkDrained drains a node, by id or name, or ends that. A drained node gets no
-// leadership, and gives up those that it has, and replicas as far as other nodes can take
-// them.
+// MarkDrained starts or ends draining a node, by id or name. A drained node gets no leadership and
+// hands over the leaderships that it has. It also loses its replicas, as far as other nodes can
+// take them.
 func (r *Registrar) MarkDrained(ctx context.Context, node string, on bool) (meta.NodeID, error) {
 	return order(ctx, r.cfg.Courier, meta.GroupID, verbCare, careRequest{Node: node, Drain: &on})
 }

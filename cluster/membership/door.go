@@ -13,8 +13,8 @@ import (
 	"lockstep/ground/caught"
 )
 
-// KindKnock is the request kind of nodes that may not belong to the cluster,
-// or not any more; it alone is served on connections without a cluster id.
+// KindKnock is the request kind for nodes that may not belong to the cluster, or no longer do. It
+// is the only kind that is served on connections without a cluster id.
 const KindKnock uint8 = 17
 
 const (
@@ -42,7 +42,7 @@ type knockAnswer struct {
 // standingQuestion is what a node says about itself when it asks about its membership.
 type standingQuestion struct {
 	Node meta.NodeID `json:"node"`
-	// PeerAddr is where it is now; the others may have it elsewhere.
+	// PeerAddr is where the node is reached now; the view may have an older address.
 	PeerAddr string `json:"peer_addr"`
 }
 
@@ -54,7 +54,7 @@ type Standing struct {
 	Epoch     uint64      `json:"epoch"`
 	// State is empty if the node is not known.
 	State meta.NodeState `json:"state,omitempty"`
-	// ReplacedBy is the node that took its place.
+	// ReplacedBy is the node that took the asking node's place.
 	ReplacedBy meta.NodeID `json:"replaced_by,omitempty"`
 }
 
@@ -62,25 +62,25 @@ type Standing struct {
 type DoorConfig struct {
 	// Self is this node.
 	Self meta.NodeID
-	// ClusterID is the cluster that this node belongs to, whether or not its view
-	// has it yet.
+	// ClusterID is the cluster that this node belongs to, even before its view shows the cluster.
 	ClusterID string
 	Meta      Meta
 	Courier   *courier.Courier
 	// Met is called with the address of another node of the cluster; it may be nil.
 	Met func(id meta.NodeID, addr string)
-	// Secret is the cluster's secret for a node that comes without one; empty: such a
-	// node is not taken in. nil: none is.
+	// Secret returns the cluster's secret for a node that has none. If it is nil or returns "",
+	// such a node is not let in.
 	Secret func() string
-	// Panics catches those of requests; may be nil.
+	// Panics catches the panics of requests; it may be nil.
 	Panics *caught.Panics
 }
 
 // Visitor is a node that knocks.
 type Visitor struct {
-	// Member is its id in this cluster; empty if it is no member.
+	// Member is its id in this cluster, or empty if it is not a member.
 	Member meta.NodeID
-	// Unproved is true if it has proved no secret. It needs the cluster's if it is let in.
+	// Unproved is true if the node has not proved that it knows the cluster's secret. It gets the
+	// secret when it is let in.
 	Unproved bool
 }
 
@@ -103,7 +103,7 @@ func NewDoor(cfg DoorConfig) *Door {
 	return d
 }
 
-// Close ends what is being answered and waits for it.
+// Close cancels the requests that are being answered and waits for their end.
 func (d *Door) Close() {
 	d.mu.Lock()
 	d.closed = true
@@ -176,14 +176,14 @@ func (d *Door) join(from Visitor, body []byte, reply func([]byte)) {
 	}()
 }
 
-// leave makes room for another join.
+// leave frees the place of a join.
 func (d *Door) leave() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.open--
 }
 
-// handed is a welcome with the cluster's secret.
+// handed returns the welcome with the cluster's secret in it.
 func handed(welcome json.RawMessage, secret string) (json.RawMessage, error) {
 	var w Welcome
 	if err := json.Unmarshal(welcome, &w); err != nil {

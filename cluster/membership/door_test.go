@@ -11,7 +11,7 @@ import (
 	"lockstep/ground/caught"
 )
 
-// lost is a node that knows no leader.
+// lost returns the door of a node that knows no leader.
 func lost(t *testing.T) *Door {
 	c := courier.New(courier.Config{
 		Leader: func(uint32) (string, bool) { return "", false },
@@ -46,7 +46,7 @@ func TestTheDoorIsBounded(t *testing.T) {
 	if a := <-answers; a.Body == nil {
 		t.Fatalf("joins hold up the rest: %+v", a)
 	}
-	d.cfg.Courier.Close() // lets the waiting ones give up
+	d.cfg.Courier.Close() // makes the waiting ones give up
 	d.Close()
 	for range knocksMax {
 		if a := <-answers; a.Again == "" {
@@ -73,8 +73,7 @@ func TestGarbageAtTheDoorIsRefused(t *testing.T) {
 	}
 }
 
-// Where somebody says that he is counts only if he is a member and speaks for
-// himself.
+// The door believes a new address only from a member that reports its own.
 func TestTheDoorNotesWhereMembersAre(t *testing.T) {
 	d := lost(t)
 	met := map[meta.NodeID]string{}
@@ -98,7 +97,7 @@ func TestTheDoorNotesWhereMembersAre(t *testing.T) {
 	}
 }
 
-// TestAJoinThatPanicsEndsAlone: who knocks is told, and its place is given back.
+// TestAJoinThatPanicsEndsAlone: the knocking node gets an answer, and its place becomes free.
 func TestAJoinThatPanicsEndsAlone(t *testing.T) {
 	panics := caught.New(slog.New(slog.NewTextHandler(io.Discard, nil)))
 	d := NewDoor(DoorConfig{Self: "d.1", Panics: panics}) // without a courier
@@ -116,8 +115,8 @@ func TestAJoinThatPanicsEndsAlone(t *testing.T) {
 	}
 }
 
-// A node without the cluster's secret is let in only if the door hands the secret on,
-// and then gets it.
+// A node without the cluster's secret is let in only if the door may hand out the secret, and then
+// gets it.
 func TestTheDoorHandsTheSecretOnWhereItMay(t *testing.T) {
 	join := []byte(`{"verb":"join","body":{}}`)
 	for name, secret := range map[string]func() string{"nobody hands it on": nil, "it is not handed on now": func() string { return "" }} {

@@ -26,7 +26,7 @@ func (w *world) copyState(from, to *meta.Machine) {
 	}
 }
 
-// verbsFor lists what was done to a node in a group.
+// verbsFor lists the changes that were made to a node in a group.
 func (w *world) verbsFor(group uint32, id meta.NodeID) (verbs []Verb) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -127,13 +127,13 @@ func TestARemovalThatBreaksTheQuorumIsRefusedInWords(t *testing.T) {
 	refusedWith(t, err, ErrQuorum, "without n2, 1 of 2 voters would be alive, and 2 are needed")
 	_, err = nodes[1].Remove(w.ctx(), "n9", false)
 	refusedWith(t, err, meta.ErrUnknownNode, `no node "n9"`)
-	// The dead one may go: two of two are left.
+	// The dead node may be removed: of the three voters the two alive stay.
 	id, err := nodes[1].Remove(w.ctx(), "n3", false)
 	if err != nil || id != nodes[2].self.ID {
 		t.Fatal(id, err)
 	}
 	w.settled(nodes[0], nodes[1])
-	// And one more, down to one.
+	// One more may be removed; one is left.
 	if _, err := nodes[0].Remove(w.ctx(), "n2", false); err != nil {
 		t.Fatal(err)
 	}
@@ -200,7 +200,8 @@ func TestAnAddressChangeReachesEveryGroup(t *testing.T) {
 	w.settled(nodes...)
 }
 
-// Each of three has the address of the next, and none is given away before.
+// Three nodes change addresses in a circle. None may take an address before its owner has given it
+// up.
 func TestNodesThatHaveChangedPlacesAreReaddressed(t *testing.T) {
 	w := newWorld(t)
 	nodes := w.cluster(4)
@@ -265,7 +266,8 @@ func TestLeadershipMovesOnOrder(t *testing.T) {
 	}
 }
 
-// A node with a wrong clock is given no shard, by an order neither, unless there is no other.
+// A node with a wrong clock gets no shard to lead, not even by an order, unless no other node can
+// lead.
 func TestLeadershipDoesNotMoveToAWrongClock(t *testing.T) {
 	w := newWorld(t)
 	nodes := w.cluster(3)
@@ -335,13 +337,13 @@ func TestATransferThatComesLateDoesNothing(t *testing.T) {
 	if got := w.leader(0); got != nodes[0].self.ID {
 		t.Errorf("%s leads", got)
 	}
-	// A new order is for the term of now.
+	// A new order is for the current term.
 	if got, err := nodes[2].Transfer(ctx, 0, "n2"); err != nil || got != nodes[1].self.ID {
 		t.Errorf("%s, %v", got, err)
 	}
 }
 
-// leader is who leads a group.
+// leader returns the leader of a group.
 func (w *world) leader(g uint32) meta.NodeID {
 	w.mu.Lock()
 	defer w.mu.Unlock()

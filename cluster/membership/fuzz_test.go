@@ -9,8 +9,8 @@ import (
 	"lockstep/cluster/meta"
 )
 
-// FuzzKnock: whoever knocks, a stranger or a member, gets one answer, in JSON, and what one
-// asks of the meta group's leader is refused or done.
+// FuzzKnock: every node that knocks, a stranger or a member, gets one answer, in JSON. Every
+// request to the meta group's leader is refused or carried out.
 func FuzzKnock(f *testing.F) {
 	newcomer := nodeNamed("n2", 2)
 	body := func(v any) []byte {
@@ -36,7 +36,7 @@ func FuzzKnock(f *testing.F) {
 		answers := make(chan []byte, 2)
 		reply := func(b []byte) { answers <- b }
 		if verb == knockJoin {
-			return // it asks for as long as a newcomer waits; verbJoin is what it asks for
+			return // it waits as long as a newcomer waits; verbJoin is what it sends
 		}
 		n.ServeKnock(Visitor{Member: "n1.0000000000000001"}, body(knock{Verb: verb, Body: b}), reply)
 		n.courier.Serve(body(map[string]any{"verb": verb, "group": meta.GroupID, "body": json.RawMessage(b), "timeout_ms": 100}), reply)
@@ -56,12 +56,12 @@ func FuzzKnock(f *testing.F) {
 	})
 }
 
-// answering answers everything with the same.
+// answering gives the same answer to every request.
 type answering []byte
 
 func (a answering) Call(context.Context, string, uint8, []byte) ([]byte, error) { return a, nil }
 
-// FuzzAnswer: a node that knocks takes any text for an answer or for none.
+// FuzzAnswer: a knocking node survives any text as an answer.
 func FuzzAnswer(f *testing.F) {
 	f.Add([]byte(`{"body":{"by":"n1.0000000000000001","cluster_id":"c","epoch":3,"state":"removed"}}`))
 	f.Add([]byte(`{"refusal":{"code":"no","text":"no"}}`))

@@ -15,17 +15,19 @@ type Server struct {
 	Voter bool
 }
 
-// Progress is how far another server has come, as the leader knows it.
+// Progress is how far another server has come with the log, as far as the leader knows.
 type Progress struct {
-	// Match is the last log index that it is known to have.
+	// Match is the last log index that the server is known to have.
 	Match uint64
-	// Acked is when the newest request that it has acknowledged was sent; zero is never.
+	// Acked is the time at which the leader sent the newest request that the server has
+	// acknowledged. It is zero if there is none.
 	Acked time.Time
-	// SentBytes of SnapshotBytes are on their way to it; 0: it is sent no snapshot.
+	// SentBytes of SnapshotBytes have been sent to the server; both are 0 if no snapshot is being
+	// sent.
 	SentBytes, SnapshotBytes int64
 }
 
-// Group is what this package needs of a Raft group's replica on this node.
+// Group is the part of a Raft group's replica that this package uses.
 type Group interface {
 	// Leads reports whether this node leads the group.
 	Leads() bool
@@ -36,18 +38,18 @@ type Group interface {
 	// Progress returns the progress of a server; only the leader knows it.
 	Progress(id meta.NodeID) Progress
 	LastIndex() uint64
-	// Confirm returns nil if this node still leads, by proof newer than the call,
-	// and the newest configuration is committed.
+	// Confirm returns nil if this node still leads, proved by answers to requests sent after the
+	// call, and the newest configuration is committed.
 	Confirm(ctx context.Context) error
-	// Change carries out one action, if the configuration is still the one with
-	// that index, and returns when it is committed.
+	// Change carries out one action and returns when it is committed. It fails if index is no
+	// longer the index of the configuration.
 	Change(ctx context.Context, a Action, index uint64) error
 }
 
-// PeerAddrs lists where other nodes may be reached: those of the view, those
-// in the meta group's configuration (after a restart it is known before the
-// view is), and those in also. Where this node is looked for and is not, for it is
-// at addr by now, another may be.
+// PeerAddrs lists addresses of other nodes: those in the view, those in the meta group's
+// configuration (after a restart it is known before the view is), and those in also. It includes
+// the address that the cluster has for this node if this node is at another address now, addr:
+// another node may be there.
 func PeerAddrs(self meta.NodeID, addr string, view *meta.View, metaGroup Group, also []string) []string {
 	var addrs []string
 	for _, n := range view.Nodes {
@@ -67,14 +69,15 @@ func PeerAddrs(self meta.NodeID, addr string, view *meta.View, metaGroup Group, 
 }
 
 const (
-	// aliveWithin is how old a server's last acknowledgement may be.
+	// aliveWithin is how old the last acknowledgement of a live server may be.
 	aliveWithin = 3 * time.Second
-	// closeEntries is how many entries behind the end of the log is close.
+	// closeEntries is how many entries behind the end of the log a server may be and still count as
+	// close.
 	closeEntries = 128
 )
 
-// observe returns the servers of the group as the leader sees them. CaughtUp means close
-// at this moment.
+// observe returns the servers of the group as the leader sees them. CaughtUp only means that the
+// server is close at this moment.
 func observe(g Group, self meta.NodeID, now time.Time) (peers []Peer, index uint64) {
 	servers, index := g.Servers()
 	last := g.LastIndex()
@@ -93,9 +96,9 @@ func observe(g Group, self meta.NodeID, now time.Time) (peers []Peer, index uint
 	return peers, index
 }
 
-// askAnew leaves only those servers alive that acknowledge a request sent from now on. A node
-// that has just died looks alive for a moment, and a change that counts on its vote may take
-// the last vote of the quorum.
+// askAnew leaves alive only the servers that acknowledge a request sent after the call. A node that
+// has just died still looks alive for a moment, and a change that relies on its vote may cost the
+// group its quorum.
 func askAnew(ctx context.Context, g Group, peers []Peer) error {
 	for asked := time.Now(); ; {
 		silent := func(p Peer) bool { return p.Alive && !p.Self && !g.Progress(p.ID).Acked.After(asked) }

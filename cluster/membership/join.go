@@ -16,8 +16,7 @@ import (
 	"lockstep/cluster/secret"
 )
 
-// Caller sends a request to another node, also to one of a cluster that this
-// node does not belong to yet.
+// Caller sends a request to another node, which may belong to another cluster or to none.
 type Caller interface {
 	Call(ctx context.Context, addr string, kind uint8, payload []byte) ([]byte, error)
 }
@@ -25,7 +24,7 @@ type Caller interface {
 // JoinRequest is what a node says about itself when it asks to join.
 type JoinRequest struct {
 	Node meta.Node `json:"node"`
-	// Replace: the node takes the place of the one that has its name.
+	// Replace is true if the node takes the place of the one with the same name.
 	Replace bool `json:"replace,omitempty"`
 	// Knows is the newest cluster version that the node knows; Join fills it in.
 	Knows int `json:"knows"`
@@ -33,17 +32,17 @@ type JoinRequest struct {
 	Architecture string `json:"architecture"`
 }
 
-// Welcome is what a node that joins needs to know.
+// Welcome is the information that a joining node needs.
 type Welcome struct {
 	ClusterID string `json:"cluster_id"`
-	// Version is the cluster's.
+	// Version is the cluster's version.
 	Version  int           `json:"cluster_version"`
 	Creation meta.Creation `json:"creation"`
 	Epoch    uint64        `json:"epoch"`
 	Nodes    []meta.Node   `json:"nodes"`
 	Shards   []meta.Shard  `json:"shards"`
-	// Secret has the cluster's secrets (secret.List.Text) for a node that came without
-	// one and was let in all the same.
+	// Secret has the cluster's secrets (secret.List.Text), if the joining node came without one and
+	// was let in.
 	Secret string `json:"secret,omitempty"`
 }
 
@@ -56,8 +55,8 @@ const (
 	joinSayEvery = 5 * time.Second
 )
 
-// Join asks the nodes at addrs, in turn, until one lets this node in, one refuses for good
-// (a *courier.Refusal), none of addrs is a peer port (secret.ErrOtherPort), or ctx ends. A
+// Join asks the nodes at addrs, in turn. It ends when a node lets this one in, a node refuses for
+// good (a *courier.Refusal), none of addrs is a peer port (secret.ErrOtherPort), or ctx ends. A
 // second Join, also after a crash, gets the same answer.
 func Join(ctx context.Context, caller Caller, addrs []string, req JoinRequest, log *slog.Logger) (Welcome, error) {
 	if len(addrs) == 0 {
@@ -94,8 +93,8 @@ func Join(ctx context.Context, caller Caller, addrs []string, req JoinRequest, l
 	}
 }
 
-// allAstray reports whether at each of the addresses something else answered last than
-// a peer port.
+// allAstray reports whether the last answer at each address came from something that is not a peer
+// port.
 func allAstray(astray map[string]bool, addrs []string) bool {
 	return !slices.ContainsFunc(addrs, func(addr string) bool { return !astray[addr] })
 }

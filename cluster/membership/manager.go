@@ -16,41 +16,41 @@ import (
 type Config struct {
 	Self      meta.NodeID
 	ClusterID string
-	// PeerAddr is where this node is reached now.
+	// PeerAddr is the address at which other nodes reach this node now.
 	PeerAddr string
 	Machine  *meta.Machine
 	Meta     Meta
 	Courier  *courier.Courier
 	Caller   Caller
-	// Group is this node's replica of the meta group. Replicas of shards come and
-	// go: see Attach.
+	// Group is this node's replica of the meta group. Attach and Release add and remove replicas of
+	// shards.
 	Group Group
-	// LostAfter is for how long a voter of the meta group must have been silent to
-	// lose its seat; 0: never. nil is 0.
+	// LostAfter returns how long a voter of the meta group must have been silent to lose its vote;
+	// 0 is for ever. It may be nil, which means 0.
 	LostAfter func() time.Duration
-	// ClockOff is how far a node's clock is ahead of the others', if that is more than
-	// allowed, else 0. If it is nil, all clocks are right.
+	// ClockOff returns how far a node's clock is ahead of the others', or 0 if the difference is
+	// allowed. If ClockOff is nil, all clocks are right.
 	ClockOff func(id meta.NodeID) time.Duration
 	// HearsLeader reports whether this node leads the meta group or knows its leader.
 	HearsLeader func() bool
-	// Also are addresses of other nodes beside those that PeerAddrs finds, such
-	// as those that the node was told to join.
+	// Also are addresses of other nodes in addition to those that PeerAddrs finds, for example
+	// those that the node was told to join.
 	Also []string
 	// Met is called with the address of another node of the cluster; it may be nil.
 	Met func(id meta.NodeID, addr string)
-	// Secret is the cluster's secret for a node that comes without one; empty: such a
-	// node is not taken in. nil: none is.
+	// Secret returns the cluster's secret for a node that has none. If it is nil or returns "",
+	// such a node is not let in.
 	Secret func() string
-	// OnRemoved is called at most once, with the reason in words, when this node
-	// is no longer part of the cluster: it must stop, and MarkRemoved its folder.
+	// OnRemoved is called at most once, with the reason in words, when this node no longer belongs
+	// to the cluster. The node must then stop, and call MarkRemoved on its folder.
 	OnRemoved func(why string)
-	// Panics catches those of requests from other nodes; may be nil.
+	// Panics catches the panics of requests from other nodes; it may be nil.
 	Panics *caught.Panics
 	Log    *slog.Logger
 }
 
-// Manager runs this package on one node: the door, a reconciler for each group, the vigil,
-// and the operator's verbs.
+// Manager runs this package on one node: the door, a reconciler for each group, the vigil, and the
+// orders of operators.
 type Manager struct {
 	*Registrar
 	*Transfers
@@ -74,7 +74,7 @@ type attached struct {
 	ended chan struct{}
 }
 
-// Start starts everything. Close ends it.
+// Start starts a manager. Close ends it.
 func Start(cfg Config) *Manager {
 	ctx, stop := context.WithCancel(context.Background())
 	m := &Manager{
@@ -112,8 +112,8 @@ func (m *Manager) Attach(group uint32, g Group) {
 	}
 }
 
-// Release ends the reconciler of a replica, and returns when nothing uses the replica any
-// more. The replica must have been attached.
+// Release ends the reconciler of a replica, and returns when the manager no longer uses the
+// replica. The replica must have been attached.
 func (m *Manager) Release(group uint32) {
 	m.mu.Lock()
 	a := m.groups[group]
@@ -142,8 +142,8 @@ func (m *Manager) ServeKnock(from Visitor, payload []byte, reply func([]byte)) {
 	m.door.Serve(from, payload, reply)
 }
 
-// Kick makes a group's reconciler look at once, because this node has begun to lead the
-// group.
+// Kick makes a group's reconciler look at once. The node calls it when it has become the group's
+// leader.
 func (m *Manager) Kick(group uint32) {
 	if a := m.attached(group); a != nil {
 		a.Kick()
@@ -158,8 +158,8 @@ func (m *Manager) kickAll() {
 	}
 }
 
-// Waits says in words what a group that this node leads is waiting for before
-// it changes its members; empty if nothing.
+// Waits returns, in words, why a group that this node leads does not change its members yet. It is
+// empty if no change is wanted.
 func (m *Manager) Waits(group uint32) string {
 	if a := m.attached(group); a != nil {
 		return a.Waits()
@@ -167,8 +167,8 @@ func (m *Manager) Waits(group uint32) string {
 	return ""
 }
 
-// Drain hands over every group that this node leads, before it stops. It does so for all at
-// one time, because clients wait for each.
+// Drain hands over all groups that this node leads, before the node stops. It hands them over in
+// parallel, because clients wait for each.
 func (m *Manager) Drain(ctx context.Context) error {
 	m.mu.RLock()
 	var groups []Group
@@ -179,8 +179,8 @@ func (m *Manager) Drain(ctx context.Context) error {
 	return m.drain(ctx, groups)
 }
 
-// Close ends all work and waits for it. It does not close the groups. It must
-// not be called from OnRemoved.
+// Close ends all work and waits for its end. It does not close the groups. OnRemoved must not call
+// it.
 func (m *Manager) Close() {
 	m.stop()
 	m.working.End()

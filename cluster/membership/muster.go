@@ -21,21 +21,21 @@ const (
 	knockMuster  = "muster"
 	knockPromise = "promise"
 
-	// musterAddrsMax bounds the addresses behind the names that are asked.
+	// musterAddrsMax bounds how many addresses behind the names are asked.
 	musterAddrsMax = 128
 	// musterTimeout bounds one question, and the look-up of one name.
 	musterTimeout = 2 * time.Second
 	musterPause   = 500 * time.Millisecond
-	// musterJoinTimeout bounds an attempt to join before the next look around: the node that
-	// was asked may have lost its disk since.
+	// musterJoinTimeout bounds an attempt to join. After it the node looks again: the node that it
+	// asked may have lost its disk.
 	musterJoinTimeout = 20 * time.Second
 )
 
-// Present is what a node says about itself at a muster.
+// Present is what a node reports about itself at a muster.
 type Present struct {
 	ID   meta.NodeID `json:"id"`
 	Name string      `json:"name"`
-	// ClusterID is the cluster that it belongs to; it is empty if its folder is.
+	// ClusterID is the cluster that the node belongs to; it is empty if the node's folder is empty.
 	ClusterID string `json:"cluster_id,omitempty"`
 	// Expect is how many nodes it expects, and Join the names that it asks, sorted.
 	Expect int      `json:"expect,omitempty"`
@@ -51,7 +51,7 @@ type Promise struct {
 // Book keeps a promise on disk.
 type Book interface {
 	// Promised is the name of the node to which this one has promised that it may found the
-	// cluster; empty if it has promised nothing.
+	// cluster. It is empty if there is no promise.
 	Promised() string
 	// Promise makes a promise durable.
 	Promise(name string) error
@@ -72,28 +72,28 @@ type MusterConfig struct {
 	Log        *slog.Logger
 }
 
-// Muster founds a cluster without a node that was told to begin it. All nodes are started
+// Muster founds a cluster without a node that was told to bootstrap it. All nodes are started
 // alike. A node with an empty folder asks every node behind the names that it was given:
 //
-//   - If any of them belongs to a cluster, it joins that one.
-//   - Else, only if every address answers, the nodes are exactly as many as were
-//     expected, and all of them are empty and expect the same, the one with the
-//     lowest name founds the cluster, and the others wait for it to have done so.
-//   - Else it waits, and says why.
+//   - If any of them belongs to a cluster, it joins that cluster.
+//   - Otherwise, if every address answers, the nodes are exactly as many as were
+//     expected, and all of them are empty and expect the same number, the one with
+//     the lowest name founds the cluster, and the others wait until it has.
+//   - Otherwise it waits, and logs why.
 //
 // So a node that lost its disk never founds a second cluster while it can reach a node that
-// remembers the first, and it waits while it cannot reach one of them. Two nodes
-// never both found a cluster: each needs the promise of all nodes that it counts, a node
-// gives its promise to one name only, and promises are kept on disk.
+// remembers the first, and it waits while it cannot reach one of them. Two nodes never both found a
+// cluster: each needs the promise of all nodes that it counts, a node gives its promise to one name
+// only, and promises are kept on disk.
 type Muster struct {
 	cfg  MusterConfig
 	self Present
 	// mu makes a decision of several steps atomic. It guards open, and promises.
 	mu   sync.Mutex
 	open int
-	// pause is between two looks around.
+	// pause is the time between two looks.
 	pause time.Duration
-	// said is what was last logged, at saidAt.
+	// said is the reason that was last logged, at saidAt.
 	said   string
 	saidAt time.Time
 }
@@ -106,8 +106,8 @@ func NewMuster(cfg MusterConfig) *Muster {
 	return &Muster{cfg: cfg, pause: musterPause, self: Present{ID: n.ID, Name: n.Name, Expect: cfg.Expect, Join: slices.Compact(join)}}
 }
 
-// Run musters until this node is to found the cluster (nil), has been taken
-// into one, is refused for good, or ctx ends.
+// Run looks for a cluster until this node should found one (nil, nil), a cluster has let it in, it
+// is refused for good, or ctx ends.
 func (m *Muster) Run(ctx context.Context) (*Welcome, error) {
 	m.cfg.Log.Info("the folder is empty: looking for a cluster to join, or for enough nodes to found one",
 		"expected", m.self.Expect, "asked", strings.Join(m.self.Join, ","))
@@ -134,7 +134,7 @@ func (m *Muster) Run(ctx context.Context) (*Welcome, error) {
 	}
 }
 
-// say logs why the node waits: at once when that changes, else now and then.
+// say logs why the node waits: at once if the reason is new, else every joinSayEvery.
 func (m *Muster) say(d decision) {
 	if d.wait == m.said && time.Since(m.saidAt) < joinSayEvery {
 		return
@@ -147,7 +147,7 @@ func (m *Muster) say(d decision) {
 	m.cfg.Log.Info("waiting", "reason", d.wait)
 }
 
-// join asks those of a cluster to take this node in.
+// join asks the nodes of a cluster at addrs to let this node in.
 func (m *Muster) join(ctx context.Context, addrs []string) (*Welcome, error) {
 	ctx, cancel := context.WithTimeout(ctx, musterJoinTimeout)
 	defer cancel()
@@ -165,7 +165,7 @@ type sighting struct {
 	err error
 }
 
-// call asks all addresses at one time.
+// call asks all addresses in parallel.
 func (m *Muster) call(ctx context.Context) []sighting {
 	addrs, seen := m.resolve(ctx)
 	answers := make(chan sighting, len(addrs))
@@ -228,7 +228,7 @@ type decision struct {
 	loud bool
 }
 
-// decide is the rule.
+// decide applies the rule of Muster to the results of one look.
 func decide(self Present, seen []sighting) decision {
 	clusters := map[string][]string{}
 	present := map[meta.NodeID]Present{self.ID: self}
@@ -276,7 +276,7 @@ func decide(self Present, seen []sighting) decision {
 	return decision{found: true}
 }
 
-// disagreement names a node with other settings than this node, "" if there is none.
+// disagreement names a node whose settings differ from this node's. It returns "" if there is none.
 func disagreement(self Present, present map[meta.NodeID]Present) string {
 	var found []string
 	byName := map[string]meta.NodeID{}
@@ -307,8 +307,8 @@ func namesOf(present map[meta.NodeID]Present) []string {
 	return names
 }
 
-// collectPromises asks all nodes to follow this one, itself first. It returns why this node
-// must not found the cluster, or "".
+// collectPromises asks all nodes, this one first, for the promise to follow this node. It returns
+// why this node must not found the cluster, or "".
 func (m *Muster) collectPromises(ctx context.Context, seen []sighting) string {
 	if to, err := m.promise(m.self.Name); err != nil || to != m.self.Name {
 		return refusedPromise("this node", to, err)
@@ -335,7 +335,8 @@ func refusedPromise(who, to string, err error) string {
 	return fmt.Sprintf("%s has promised to follow %s; if that node will not found a cluster, empty the folder of %s", who, to, who)
 }
 
-// promise returns the node that this one follows, which is name if it was free.
+// promise returns the name of the node that this one has promised to follow. It promises to follow
+// name if it has promised nothing yet.
 func (m *Muster) promise(name string) (string, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -401,7 +402,7 @@ func (m *Muster) done() {
 	m.mu.Unlock()
 }
 
-// bodyOf is an answer with a body.
+// bodyOf returns an answer with a body.
 func bodyOf(body any) knockAnswer {
 	b, err := json.Marshal(body)
 	if err != nil {

@@ -63,22 +63,22 @@ func TestTheRuleOfFounding(t *testing.T) {
 	}
 }
 
-// field is a number of nodes that look for one another over bad links.
+// field is a set of nodes that look for one another over bad links.
 type field struct {
 	t     *testing.T
 	mu    sync.Mutex
 	rng   *rand.Rand
-	drops int // of 100 calls
+	drops int // per 100 calls
 	nodes map[string]*musterer
-	// cut are addresses that nobody reaches.
+	// cut are addresses that no node reaches.
 	cut map[string]bool
-	// hides are the addresses that a look-up of some moment leaves out, of 100.
+	// hides is how many addresses of 100 a look-up leaves out at random.
 	hides int
-	// views are what single nodes are shown instead, by name.
+	// views are fixed results of the look-up for single nodes, by name.
 	views map[string][]string
 }
 
-// musterer is one node; its folder is what it promised.
+// musterer is one node; promised stands for its folder.
 type musterer struct {
 	f        *field
 	name     string
@@ -157,7 +157,7 @@ func (n *musterer) serveMember(payload []byte, reply func([]byte)) {
 	}
 }
 
-// start has a node muster until it has a cluster or ctx ends; founders are sent
+// start runs a node's muster until the node has a cluster or ctx ends. A node that founds one sends
 // to founded.
 func (f *field) start(ctx context.Context, wg *sync.WaitGroup, n *musterer, expect int, founded chan<- string) {
 	m := NewMuster(MusterConfig{
@@ -184,7 +184,7 @@ func (f *field) start(ctx context.Context, wg *sync.WaitGroup, n *musterer, expe
 	})
 }
 
-// lookup is a name service that may not have heard of everybody yet.
+// lookup is a name service that may not know all nodes yet.
 func (f *field) lookup(context.Context, string) ([]string, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -205,7 +205,7 @@ func (f *field) lookupFor(name string) func(context.Context, string) ([]string, 
 	return f.lookup
 }
 
-// clusters are the clusters that there are, with their nodes.
+// clusters returns the clusters that exist, with how many nodes each has.
 func (f *field) clusters() map[string]int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -236,8 +236,8 @@ func TestAFieldOfEmptyNodesBecomesOneCluster(t *testing.T) {
 	}
 }
 
-// Two nodes are cut off from the third: nobody may found anything, on neither
-// side, until the cut is gone.
+// Two nodes are cut off from the third: no node on either side may found a cluster until the cut is
+// gone.
 func TestACutWhileFoundingNeverMakesTwoClusters(t *testing.T) {
 	for _, alone := range []string{"10.0.0.0:1", "10.0.0.2:1"} {
 		f := newField(t, 3)
@@ -248,7 +248,7 @@ func TestACutWhileFoundingNeverMakesTwoClusters(t *testing.T) {
 		for _, n := range f.nodes {
 			f.start(ctx, &wg, n, 3, founded)
 		}
-		wg.Wait() // each ends with its time, for none is to find a cluster
+		wg.Wait() // each ends at its deadline, for none can find a cluster
 		cancel()
 		if got := f.clusters(); len(got) != 0 {
 			t.Fatalf("%s is cut off: %v", alone, got)
@@ -266,13 +266,12 @@ func TestACutWhileFoundingNeverMakesTwoClusters(t *testing.T) {
 	}
 }
 
-// Five nodes that were all told to expect three, and a name service that shows
-// some of them: each sees three of the five now and then. Promises keep it to
-// one cluster at most, whatever is seen.
+// Five nodes were all told to expect three, and a name service shows only some of them, so each
+// sees three of the five now and then. Whatever they see, the promises allow at most one cluster.
 func TestAWrongNumberNeverMakesTwoClusters(t *testing.T) {
 	const seeds, seedsMost = 20, 400
 	some := 0
-	// A busy machine may let nobody come to an end for a while.
+	// On a busy machine no node may finish for a while.
 	for seed := 0; seed < seeds || some == 0 && seed < seedsMost; seed++ {
 		f := newField(t, 5)
 		f.rng = rand.New(rand.NewPCG(7, uint64(seed)))
@@ -295,8 +294,8 @@ func TestAWrongNumberNeverMakesTwoClusters(t *testing.T) {
 	}
 }
 
-// Two nodes are each shown three of five, and have one of them in common: both
-// have the lowest name of what they see.
+// Two groups of three of five nodes see only each other, and have one node in common. Both groups
+// have a node that has the lowest name of those it sees.
 func TestTwoPartialViewsNeverMakeTwoClusters(t *testing.T) {
 	for range 20 {
 		f := newField(t, 5)
@@ -313,7 +312,7 @@ func TestTwoPartialViewsNeverMakeTwoClusters(t *testing.T) {
 		case <-ctx.Done():
 			t.Fatal("no cluster")
 		}
-		// Who would found another has as long again as one takes, and longer.
+		// A node that would found another cluster has at least as long again as founding takes.
 		time.AfterFunc(100*time.Millisecond, cancel)
 		wg.Wait()
 		cancel()
@@ -323,8 +322,8 @@ func TestTwoPartialViewsNeverMakeTwoClusters(t *testing.T) {
 	}
 }
 
-// A node whose disk was lost finds the others' cluster and joins it, also where
-// it is the one that founded, and although one of the others is away.
+// A node that lost its disk finds the others' cluster and joins it, even if it founded that
+// cluster, and although one of the others is away.
 func TestAFounderThatLostItsDiskJoins(t *testing.T) {
 	f := newField(t, 3)
 	f.nodes["10.0.0.1:1"].cluster = "c1"

@@ -14,13 +14,13 @@ type Peer struct {
 	Voter bool
 	// Self marks the leader itself.
 	Self bool
-	// Alive: it has answered lately.
+	// Alive is true if the server has answered within aliveWithin.
 	Alive bool
-	// CaughtUp: it has been near the end of the log for a while.
+	// CaughtUp is true if the server has been close to the end of the log for a while.
 	CaughtUp bool
-	// Filled: it is being sent a snapshot.
+	// Filled is true while a snapshot is being sent to the server.
 	Filled bool
-	// Lost: it has not answered for so long that another may have its seat.
+	// Lost is true if the server has been silent for so long that another may take its vote.
 	Lost bool
 }
 
@@ -30,13 +30,13 @@ type Verb uint8
 const (
 	// Nothing to do, or nothing that may be done now.
 	Nothing Verb = iota
-	// Add brings a node in as a non-voter.
+	// Add adds a node as a non-voter.
 	Add
 	// Promote makes a non-voter a voter.
 	Promote
-	// Readdress tells the group a server's new address.
+	// Readdress gives the group a server's new address.
 	Readdress
-	// Remove takes a server out.
+	// Remove removes a server.
 	Remove
 	// HandOver moves leadership to another server.
 	HandOver
@@ -46,15 +46,14 @@ const (
 
 var verbs = [...]string{"nothing", "add", "promote", "readdress", "remove", "hand over to", "demote"}
 
-// MetaVotersMax is how many nodes vote in the meta group; the others follow it
-// as non-voters, and take the seats of those that leave or are lost. More would
-// make its commits slower, and heartbeats and votes dearer, for nothing: five
-// bear the loss of two.
+// MetaVotersMax is how many nodes vote in the meta group. The others follow it as non-voters, and
+// replace voters that leave or are lost. More voters would make commits slower, and heartbeats and
+// elections more expensive, for nothing: five can lose two.
 const MetaVotersMax = 5
 
 func (v Verb) String() string { return verbs[v] }
 
-// movesQuorum reports whether what the verb does may change how many voters are needed.
+// movesQuorum reports whether the verb may change how many votes a quorum needs.
 func (v Verb) movesQuorum() bool { return v == Promote || v == Remove || v == Demote }
 
 // Action is one change of a group's members.
@@ -62,26 +61,26 @@ type Action struct {
 	Verb Verb
 	ID   meta.NodeID
 	Addr string
-	// Voter: a readdressed server is one.
+	// Voter is true if a readdressed server is a voter.
 	Voter bool
-	// Waits says in words why there is nothing to do though something is
-	// wanted; empty when members and view agree.
+	// Waits says in words why a wanted change is not possible now. It is empty if members and view
+	// agree.
 	Waits string
 }
 
-// planner is what Plan works with.
+// planner holds the input of Plan and what it has counted.
 type planner struct {
 	view  *meta.View
 	group uint32
 	peers []Peer
-	// voters and alive count the voters, and those that are alive; staying the
-	// voters that need not go.
+	// voters counts the voters, alive those of them that are alive, and staying those that need not
+	// leave.
 	voters, alive, staying int
 	waits                  string
 }
 
-// Plan decides the next step that brings a group's members, as its leader sees
-// them, towards the view. It is a pure function.
+// Plan decides the next step that brings a group's members, as its leader sees them, closer to the
+// view. It is a pure function.
 func Plan(view *meta.View, group uint32, peers []Peer) Action {
 	p := planner{view: view, group: group, peers: peers}
 	for _, m := range peers {
@@ -95,9 +94,8 @@ func Plan(view *meta.View, group uint32, peers []Peer) Action {
 			}
 		}
 	}
-	// Steps that move no quorum come first, and removals of the dead before
-	// promotions: {alive, alive, dead} + newcomer needs 2 of 2 in between, the
-	// other way round 3 of 4.
+	// Steps that do not change the quorum come first. Removals of the dead come before promotions:
+	// {alive, alive, dead} + newcomer then needs 2 of 2 in between, in the other order 3 of 4.
 	for _, step := range []func() (Action, bool){
 		p.readdress, p.removeNonvoter, p.add, p.removeDead, p.promote, p.removeVoter, p.demoteLost, p.yield,
 	} {
@@ -116,8 +114,8 @@ func (p *planner) goes(m Peer) (meta.Node, bool) {
 		_, going := s.GoingFrom(m.ID)
 		return n, !s.Has(m.ID) && (going || known && !n.State.Live())
 	}
-	// The meta group keeps a leaving node until all shards have let go, so that
-	// it knows where they are as long as it serves.
+	// The meta group keeps a leaving node until all shards have removed it, so that the node knows
+	// their leaders as long as it serves.
 	return n, known && !n.State.Live() && p.view.HasLeftShards(n)
 }
 
@@ -149,14 +147,16 @@ func (p *planner) readdress() (Action, bool) {
 	return Action{}, false
 }
 
-// moves reports whether a server has another address than the group knows, and which.
+// moves returns the address that the view has for a server, and whether it differs from the
+// group's.
 func (p *planner) moves(m Peer) (to string, moves bool) {
 	n, known := p.view.Node(m.ID)
 	return n.PeerAddr, known && n.State.Live() && p.wanted(n) && n.PeerAddr != m.Addr
 }
 
-// inCircle reports whether a server waits for another to leave an address, which in the
-// end waits for the first: they have changed places, and one must make room.
+// inCircle reports whether a server waits for the address of another, which directly or through
+// others waits for the first one's. They have changed places, so one must give up its address
+// first.
 func (p *planner) inCircle(first Peer) bool {
 	m := first
 	for range p.peers {
@@ -234,11 +234,12 @@ func (p *planner) promote() (Action, bool) {
 	return Action{}, false
 }
 
-// seatsTaken reports whether the group has as many voters as it should.
+// seatsTaken reports whether the meta group has as many voters as it should. Shards have no such
+// limit.
 func (p *planner) seatsTaken() bool { return p.group == meta.GroupID && p.staying >= MetaVotersMax }
 
-// demoteLost frees the seat of a voter of the meta group that has been away for
-// long, if another can take it.
+// demoteLost makes a voter of the meta group a non-voter if it has been silent for long and another
+// node can vote instead.
 func (p *planner) demoteLost() (Action, bool) {
 	heir := slices.ContainsFunc(p.peers, func(m Peer) bool {
 		n, known := p.view.Node(m.ID)
@@ -255,8 +256,8 @@ func (p *planner) demoteLost() (Action, bool) {
 	return Action{}, false
 }
 
-// removeVoter takes out a voter that is alive, or hands over first if it is
-// this leader.
+// removeVoter removes a voter that is alive. If that voter is this leader, it hands over the
+// leadership first.
 func (p *planner) removeVoter() (Action, bool) {
 	for _, m := range p.peers {
 		n, goes := p.goes(m)
@@ -282,11 +283,11 @@ func (p *planner) removeVoter() (Action, bool) {
 	return Action{}, false
 }
 
-// successorPending reports whether a node that answers should stay until its
-// successor can take its place.
+// successorPending returns why a leaving node that answers should stay until its successor can take
+// its place, or "".
 func (p *planner) successorPending(n meta.Node) string {
 	if p.group != meta.GroupID && p.view.Placed() {
-		return "" // the placement has seen to it
+		return "" // the placement has taken care of it
 	}
 	next, known := p.view.Node(n.ReplacedBy)
 	if n.Forced || !known || !next.State.Live() {
@@ -298,13 +299,13 @@ func (p *planner) successorPending(n meta.Node) string {
 		}
 	}
 	if other, taken := p.at(next.PeerAddr); taken && other.ID == n.ID {
-		return "" // it cannot come before n goes
+		return "" // the successor cannot come before n goes
 	}
 	return fmt.Sprintf("%s stays until %s is a voter", n.ID, next.ID)
 }
 
-// cannotLose says why a group cannot do without voter m now; empty if it can,
-// or if it must.
+// cannotLose returns why a group cannot lose voter m now. It returns "" if the group can, or if the
+// removal is forced.
 func (p *planner) cannotLose(n meta.Node, m Peer) string {
 	if n.Forced && p.voters > 1 {
 		return ""
@@ -316,8 +317,8 @@ func (p *planner) cannotLose(n meta.Node, m Peer) string {
 	return CannotLose(string(m.ID), p.voters, alive)
 }
 
-// CannotLose says in words why a group of so many voters cannot lose one, when
-// alive counts those that answer without it; empty if it can.
+// CannotLose returns, in words, why a group with that many voters cannot lose one; alive counts the
+// voters that answer without it. It returns "" if the group can.
 func CannotLose(name string, voters, alive int) string {
 	left := voters - 1
 	if left < 1 {
@@ -329,8 +330,7 @@ func CannotLose(name string, voters, alive int) string {
 	return fmt.Sprintf("without %s, %d of %d voters would be alive, and %d are needed", name, alive, left, quorum(left))
 }
 
-// yield hands over the leadership of a node that is drained, as soon as
-// it has it.
+// yield hands over the leadership of a drained node as soon as that node has it.
 func (p *planner) yield() (Action, bool) {
 	for _, m := range p.peers {
 		if !m.Self || !p.drained(m) {
@@ -344,14 +344,14 @@ func (p *planner) yield() (Action, bool) {
 	return Action{}, false
 }
 
-// drained reports whether a server should lead nothing.
+// drained reports whether a server is drained, so that it should lead nothing.
 func (p *planner) drained(m Peer) bool {
 	n, known := p.view.Node(m.ID)
 	return known && n.Drained
 }
 
-// heir is the server to lead next: a voter that stays, answers and is close;
-// one that is drained only if there is no other.
+// heir returns the server that should lead next: a voter that stays, is alive and is close. It
+// returns a drained one only if there is no other.
 func (p *planner) heir() (Peer, bool) {
 	best, found := Peer{}, false
 	for _, m := range p.peers {
@@ -374,7 +374,7 @@ func (p *planner) has(id meta.NodeID) bool {
 	return false
 }
 
-// at finds the server at an address.
+// at returns the server with an address.
 func (p *planner) at(addr string) (Peer, bool) {
 	for _, m := range p.peers {
 		if m.Addr == addr {
@@ -384,7 +384,7 @@ func (p *planner) at(addr string) (Peer, bool) {
 	return Peer{}, false
 }
 
-// wait notes the first reason why something wanted is not done.
+// wait records why a wanted change is not made, if no reason is recorded yet.
 func (p *planner) wait(format string, args ...any) {
 	if p.waits == "" {
 		p.waits = fmt.Sprintf(format, args...)

@@ -8,11 +8,10 @@ import (
 	"lockstep/cluster/meta"
 )
 
-// viewOf reads a view from words like "a b:leaving c:removed d@addr e:leaving>d f:leaving! g:left",
-// where the address of a node is its name unless it is given, > names a
-// successor, ! forces, and "left" means leaving and detached from all shards.
-// "none" is a member without a replica, "going" one whose replica is not wanted
-// any more; "has" is a leaving one that is to keep it for now.
+// viewOf makes a view from words like "a b:leaving c:removed d@addr e:leaving>d f:leaving! g:left".
+// The address of a node is its name if none is given, > gives a successor, ! means forced, and
+// "left" means leaving and detached from all shards. "none" is a member without a replica, "going"
+// one whose replica should go, and "has" a leaving one that should keep its replica for now.
 func viewOf(words string) *meta.View {
 	v := &meta.View{ClusterID: "c", Shards: []meta.Shard{{ID: 0}}}
 	s := &v.Shards[0]
@@ -52,9 +51,9 @@ func viewOf(words string) *meta.View {
 	return v
 }
 
-// peersOf reads servers from words like "A b! c? d?. e@addr": upper case leads,
-// ! is dead, !* for long, ? is a non-voter that has caught up, ?. one that has not, - after
-// a voter means it lags.
+// peersOf makes servers from words like "A b! c? d?. e@addr". Upper case means the leader, ! dead,
+// !* dead for long, ? a non-voter that has caught up, ?. one that has not, and - after a voter
+// means that it lags.
 func peersOf(words string) []Peer {
 	var peers []Peer
 	for _, w := range strings.Fields(words) {
@@ -196,8 +195,8 @@ func TestTheMetaGroupHasFiveVoters(t *testing.T) {
 	}
 }
 
-// TestAnyPlanEndsWithQuorumAlive carries plans out to their end, from every
-// mix of living and dead, and checks each state between.
+// TestAnyPlanEndsWithQuorumAlive carries out plans to their end, from every mix of live and dead
+// nodes, and checks each state in between.
 func TestAnyPlanEndsWithQuorumAlive(t *testing.T) {
 	states := []string{"", ":leaving", ":removed"}
 	marks := []string{"", "!", "?", "?.", "?.!"}
@@ -213,7 +212,7 @@ func follow(t *testing.T, v *meta.View, view string, peers []Peer, start string)
 	for range 20 {
 		voters, alive := count(peers)
 		if alive < quorum(voters) {
-			return // nothing can be agreed on from the beginning
+			return // the group has no quorum from the beginning
 		}
 		a := Plan(v, 0, peers)
 		if a.Verb == Nothing {

@@ -24,8 +24,8 @@ import (
 	"lockstep/tests/kit/ring"
 )
 
-// realNode is a node with real Raft groups and a real port: a meta group and
-// one shard that only counts.
+// realNode is a node with real Raft groups and a real port: a meta group and one shard, whose state
+// is a counter.
 type realNode struct {
 	*Manager
 	t         *testing.T
@@ -37,7 +37,7 @@ type realNode struct {
 	client    *meta.Client
 	groups    map[uint32]*shard.Group
 	counter   *counter
-	// also is where it was told to join.
+	// also is the address that the node was told to join.
 	also    []string
 	removed chan string
 	once    sync.Once
@@ -60,8 +60,8 @@ type counted uint64
 func (c counted) Persist(w io.Writer) error { return binary.Write(w, binary.LittleEndian, uint64(c)) }
 func (counted) Release()                    {}
 
-// startReal starts a node from its folder: it founds a cluster when join is
-// empty, else joins one. A refused join is returned.
+// startReal starts a node from its folder. The node founds a cluster if join is empty, else it
+// joins one. If the join is refused, startReal returns the error.
 func startReal(t *testing.T, name, dir, addr, join string, replace bool) (*realNode, error) {
 	n := &realNode{t: t, groups: map[uint32]*shard.Group{}, counter: &counter{}, machine: meta.NewMachine(), removed: make(chan string, 1)}
 	if join != "" {
@@ -95,7 +95,7 @@ func startReal(t *testing.T, name, dir, addr, join string, replace bool) (*realN
 	return n, nil
 }
 
-// open opens the groups and sets the node to work.
+// open opens the groups and starts the manager.
 func (n *realNode) open() {
 	id := n.folder.Identity()
 	replicas := map[uint32]*Replica{}
@@ -184,8 +184,8 @@ func (n *realNode) ctx() context.Context {
 	return ctx
 }
 
-// settledReal waits until these nodes are the only members, and voters of all
-// groups, where they are now, in the eyes of each of them.
+// settledReal waits until each of these nodes sees exactly these nodes as members and as voters of
+// all groups, at their current addresses.
 func settledReal(t *testing.T, nodes ...*realNode) {
 	t.Helper()
 	deadline := time.Now().Add(40 * time.Second)
@@ -222,8 +222,8 @@ func allSettled(nodes []*realNode) bool {
 			if len(members) != len(nodes) || slices.ContainsFunc(members, func(m shard.Member) bool { return !m.Voter || !isAt(nodes, m) }) {
 				return false
 			}
-			// A leader that is stopped before it has committed a change of address reads that
-			// address beside it: hashicorp/raft has no lock there (pipelineSend).
+			// A leader that is stopped before it has committed a change of address still reads that
+			// address: hashicorp/raft has no lock there (pipelineSend).
 			if g.Stats().CommitIndex < index {
 				return false
 			}
@@ -232,14 +232,14 @@ func allSettled(nodes []*realNode) bool {
 	return true
 }
 
-// isAt reports whether a group knows one of the nodes where that is.
+// isAt reports whether the group has the right address for a member.
 func isAt(nodes []*realNode, m shard.Member) bool {
 	return slices.ContainsFunc(nodes, func(n *realNode) bool {
 		return string(n.self.ID) == string(m.ID) && n.self.PeerAddr == string(m.Addr)
 	})
 }
 
-// realCluster starts n1 to n<size>; addresses and folders are kept by name.
+// realCluster starts n1 to n<size>; each keeps its address and folder under its name.
 func realCluster(t *testing.T, size int) []*realNode {
 	var nodes []*realNode
 	for i := range size {
@@ -279,7 +279,7 @@ func TestARealNodeIsReplacedAndAnotherLeaves(t *testing.T) {
 	}
 	settledReal(t, nodes[0], nodes[1], fresh)
 
-	// The one that leads all goes.
+	// The node that leads all groups leaves.
 	if err := nodes[0].Leave(nodes[0].ctx()); err != nil {
 		t.Fatal(err)
 	}
@@ -321,8 +321,8 @@ func TestARealNodeRestartsAsItself(t *testing.T) {
 	}
 }
 
-// After all addresses have changed no Raft log has a right one. The nodes meet
-// where they were told to join, and go on as the cluster they were.
+// After all addresses have changed, no Raft log has a right one. The nodes find each other at the
+// addresses that they were told to join, and continue as the same cluster.
 func TestRealNodesMeetAgainAtOtherAddresses(t *testing.T) {
 	nodes := realCluster(t, 3)
 	for _, n := range nodes {

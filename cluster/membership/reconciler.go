@@ -13,16 +13,16 @@ import (
 	"lockstep/cluster/stepper"
 )
 
-// Meta is what this package needs of the meta group's client.
+// Meta is the part of the meta group's client that this package uses.
 type Meta interface {
 	View() *meta.View
-	// Do lets the leader of the meta group carry out a command.
+	// Do has the leader of the meta group carry out a command.
 	Do(ctx context.Context, c meta.Command) (meta.Result, error)
-	// CatchUp returns a view that shows everything done before the call.
+	// CatchUp returns a view that shows every command that was done before the call.
 	CatchUp(ctx context.Context) (*meta.View, error)
 }
 
-// ReconcilerConfig is what a reconciler is made with.
+// ReconcilerConfig is the configuration of a Reconciler.
 type ReconcilerConfig struct {
 	// GroupID is the group's number.
 	GroupID uint32
@@ -30,19 +30,19 @@ type ReconcilerConfig struct {
 	// Self is this node.
 	Self meta.NodeID
 	Meta Meta
-	// LostAfter is for how long a server must have been silent to be Lost; 0:
-	// none ever is. nil is 0.
+	// LostAfter returns how long a server must have been silent to be Lost; 0 is for ever. It may
+	// be nil, which means 0.
 	LostAfter func() time.Duration
 	Log       *slog.Logger
 }
 
 const (
-	// idlePause is between two looks when members and view agree; a Kick ends it.
+	// idlePause is the time between two looks while members and view agree. A Kick ends it.
 	idlePause = 2 * time.Second
-	// busyPause is between two looks when something is wanted.
+	// busyPause is the time between two looks while a change is wanted.
 	busyPause = 100 * time.Millisecond
-	// steadyLooks is how many looks in a row a non-voter must be close to the
-	// end of the log before it may vote.
+	// steadyLooks is for how many looks in a row a non-voter must be close to the end of the log
+	// before it may vote.
 	steadyLooks = 3
 	// changeTimeout bounds one change.
 	changeTimeout = 15 * time.Second
@@ -55,21 +55,21 @@ const (
 type Reconciler struct {
 	*stepper.Stepper
 	cfg ReconcilerConfig
-	// steady counts the looks in a row at which a server was close.
+	// steady counts, by server, the looks in a row at which it was close.
 	steady map[meta.NodeID]int
-	// heard is when each server was last seen to answer, or first looked at.
+	// heard is when each server was last seen alive, or first seen at all.
 	heard    map[meta.NodeID]time.Time
 	failures int
 	waits    atomic.Pointer[string]
 }
 
-// NewReconciler returns a reconciler; Run makes it work.
+// NewReconciler returns a reconciler. Run runs it.
 func NewReconciler(cfg ReconcilerConfig) *Reconciler {
 	return &Reconciler{cfg: cfg, Stepper: stepper.New(), steady: map[meta.NodeID]int{}, heard: map[meta.NodeID]time.Time{}}
 }
 
-// Waits says in words what is wanted and cannot be done yet; empty if nothing,
-// or if this node does not lead.
+// Waits returns, in words, why a wanted change is not possible yet. It is empty if no change is
+// wanted, or if this node does not lead.
 func (r *Reconciler) Waits() string {
 	if w := r.waits.Load(); w != nil {
 		return *w
@@ -77,11 +77,11 @@ func (r *Reconciler) Waits() string {
 	return ""
 }
 
-// Run works until ctx ends. A kick, when the view has changed or this node has
-// begun to lead, makes it look at once.
+// Run runs the reconciler until ctx ends. A Kick makes it look at once; the node kicks it when the
+// view has changed or this node has become the leader.
 func (r *Reconciler) Run(ctx context.Context) { r.Stepper.Run(ctx, r.step) }
 
-// step looks once, does at most one change, and says when to look again.
+// step looks once, makes at most one change, and returns the time until the next look.
 func (r *Reconciler) step(ctx context.Context) time.Duration {
 	view := r.cfg.Meta.View()
 	if !view.Created() || !r.cfg.Group.Leads() {
@@ -106,10 +106,10 @@ func (r *Reconciler) step(ctx context.Context) time.Duration {
 		}
 	}
 	if a.Verb != Nothing && a.Verb != HandOver {
-		// Not who was wanted once: such a node may be told by now that the group has
-		// let go of it, and delete what the group would count on. Nor where somebody
-		// was once, or who was to go: a node that has been started again goes through
-		// the views of the past.
+		// An old view must not decide this. A node that was wanted once may know by now that the
+		// group has removed it, and delete data that the group would rely on. An old view may also
+		// have an old address, or remove a node that has come back: a node that has been restarted
+		// sees the old views again while it reads its log.
 		var err error
 		if view, err = r.cfg.Meta.CatchUp(ctx); err != nil {
 			return r.failed("cannot ask the meta group who is wanted", err)
@@ -137,7 +137,7 @@ func (r *Reconciler) step(ctx context.Context) time.Duration {
 	return busyPause
 }
 
-// count turns "close now" into "close for a while".
+// count sets CaughtUp only for servers that have been close for steadyLooks.
 func (r *Reconciler) count(peers []Peer) {
 	for i := range peers {
 		p := &peers[i]
@@ -153,7 +153,7 @@ func (r *Reconciler) count(peers []Peer) {
 	}
 }
 
-// listen finds out which servers have been silent for too long.
+// listen marks the servers as Lost that have been silent for too long.
 func (r *Reconciler) listen(peers []Peer, now time.Time) {
 	for i := range peers {
 		p := &peers[i]
@@ -166,9 +166,9 @@ func (r *Reconciler) listen(peers []Peer, now time.Time) {
 	}
 }
 
-// report tells the meta group what this group has done: that a joining node
-// follows, or that a leaving one or a replica that is not wanted is gone.
-// Another leader may know better, so leadership is proved first.
+// report proposes to the meta group what has happened in this group: a joining node follows, or a
+// leaving node or a replica that should go is gone. It proves its leadership first: another leader
+// may know better.
 func (r *Reconciler) report(ctx context.Context, view *meta.View, peers []Peer) error {
 	news := r.news(view, peers)
 	if len(news) == 0 {
@@ -177,7 +177,7 @@ func (r *Reconciler) report(ctx context.Context, view *meta.View, peers []Peer) 
 	if err := r.cfg.Group.Confirm(ctx); err != nil {
 		return err
 	}
-	// What was seen before may have been taken back since, by another leader.
+	// Another leader may have undone the changes that were seen before.
 	servers, _ := r.cfg.Group.Servers()
 	gone := func(p Peer) bool {
 		return !slices.ContainsFunc(servers, func(s Server) bool { return s.ID == p.ID })
@@ -213,7 +213,7 @@ func (r *Reconciler) news(view *meta.View, peers []Peer) []meta.Command {
 	return news
 }
 
-// metaNews is what the meta group's leader notes in it.
+// metaNews returns the changes that the meta group's leader records in the view.
 func metaNews(view *meta.View, peers []Peer) []meta.Command {
 	voters := 0
 	for _, p := range peers {
@@ -238,7 +238,7 @@ func isMember(peers []Peer, id meta.NodeID) bool {
 	return slices.ContainsFunc(peers, func(p Peer) bool { return p.ID == id })
 }
 
-// failed notes a failure and says when to try again: ever more slowly.
+// failed logs a failure and returns the time until the next attempt, which grows with each failure.
 func (r *Reconciler) failed(what string, err error) time.Duration {
 	pause := min(retryFirst<<min(r.failures, 10), retryMax)
 	r.failures++
@@ -248,7 +248,7 @@ func (r *Reconciler) failed(what string, err error) time.Duration {
 	return pause
 }
 
-// say keeps and logs what is waited for.
+// say stores and logs why a wanted change waits.
 func (r *Reconciler) say(waits string) {
 	if waits == r.Waits() {
 		return
@@ -259,7 +259,7 @@ func (r *Reconciler) say(waits string) {
 	}
 }
 
-// GroupName is what people call a Raft group.
+// GroupName is the name of a Raft group for people.
 func GroupName(group uint32) string {
 	if group == meta.GroupID {
 		return "meta"

@@ -14,10 +14,10 @@ import (
 
 func quietLog() *slog.Logger { return slog.New(slog.DiscardHandler) }
 
-// script is a group and a meta client that do as told and remember.
+// script is a group and a meta client that return what the test sets, and record the calls.
 type script struct {
 	view *meta.View
-	// newest is what the meta group has, nil: the same.
+	// newest is the newest view of the meta group; nil means view.
 	newest   *meta.View
 	leads    bool
 	servers  []Server
@@ -25,9 +25,9 @@ type script struct {
 	err      error
 	changes  []Action
 	commands []meta.Command
-	// died are the servers that have answered for the last time, and when.
+	// died holds the servers that no longer answer, and since when.
 	died map[meta.NodeID]time.Time
-	// confirming, when set, happens while leadership is proved.
+	// confirming, if set, is called while leadership is proved.
 	confirming func()
 }
 
@@ -71,8 +71,8 @@ func scripted(s *script, group uint32) *Reconciler {
 	return NewReconciler(ReconcilerConfig{GroupID: group, Group: s, Self: "a", Meta: s, Log: quietLog()})
 }
 
-// A leader whose view is old neither takes in nor lets vote who is not wanted any
-// more: that node may be deleting its data.
+// A leader with an old view neither adds nor promotes a node that is no longer wanted: that node
+// may be deleting its data.
 func TestAnOldViewBringsNobodyIn(t *testing.T) {
 	for what, servers := range map[string][]Server{
 		"added":    {{"a", "a", true}},
@@ -96,8 +96,7 @@ func TestAnOldViewBringsNobodyIn(t *testing.T) {
 	}
 }
 
-// Nor does it look for a node where that was once, or take out a replica that went
-// and came again.
+// Nor does it give a node an old address, or remove a replica that went and came again.
 func TestAnOldViewSendsNobodyAway(t *testing.T) {
 	for what, view := range map[string]*meta.View{"moved": viewOf("a b@before"), "went": viewOf("a b:going")} {
 		s := &script{view: view, newest: viewOf("a b"), leads: true, servers: []Server{{"a", "a", true}, {"b", "b", true}}}
@@ -114,8 +113,8 @@ func TestAnOldViewSendsNobodyAway(t *testing.T) {
 	}
 }
 
-// A node that dies right after a removal was accepted looks alive for a while. Its vote
-// is not counted on: without it the group could not do without the one that is to go.
+// A node that dies right after a removal was accepted looks alive for a while. The leader must not
+// rely on its vote: without that vote the group cannot lose the voter that should go.
 func TestWhoHasJustDiedIsNotCountedOn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &script{
@@ -137,7 +136,7 @@ func TestWhoHasJustDiedIsNotCountedOn(t *testing.T) {
 	})
 }
 
-// Nor is it where only the view of now shows who is to go.
+// The same holds if only the newest view shows which node should go.
 func TestWhoHasJustDiedIsNotCountedOnByAnOldView(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &script{
@@ -152,9 +151,8 @@ func TestWhoHasJustDiedIsNotCountedOnByAnOldView(t *testing.T) {
 	})
 }
 
-// A removal that is not committed may be taken back by another leader, and this node
-// lead again: then the one that was to go still votes, and must not be told to delete
-// its data.
+// Another leader may undo a removal that is not committed, and this node may then lead again. The
+// node that was to be removed still votes, and must not be told to delete its data.
 func TestWhoWasTakenBackIsNotLetGo(t *testing.T) {
 	both := []Server{{"a", "a", true}, {"b", "b", true}}
 	s := &script{view: viewOf("a b:going"), leads: true, servers: both[:1]}

@@ -11,7 +11,7 @@ import (
 	"lockstep/cluster/meta/identity"
 )
 
-// The courier's verbs for members; they are done where the meta group is led.
+// These are the courier's verbs for members. The leader of the meta group carries them out.
 const (
 	verbJoin    = "member.join"
 	verbRemove  = "member.remove"
@@ -29,11 +29,11 @@ type RegistrarConfig struct {
 	Courier *courier.Courier
 }
 
-// Registrar decides which nodes may join and leave. It works on every node, but decides on
-// the meta group's leader, which knows which nodes are alive.
+// Registrar decides which nodes may join and leave. It exists on every node, but decides on the
+// meta group's leader, which knows which nodes are alive.
 type Registrar struct{ cfg RegistrarConfig }
 
-// NewRegistrar returns a registrar and gives its verbs to the courier.
+// NewRegistrar returns a registrar and registers its verbs with the courier.
 func NewRegistrar(cfg RegistrarConfig) *Registrar {
 	r := &Registrar{cfg}
 	cfg.Courier.Handle(verbJoin, r.join)
@@ -51,26 +51,26 @@ type removeRequest struct {
 	InFavourOf string `json:"in_favour_of,omitempty"`
 }
 
-// Remove orders that a node, by id or name, leaves the cluster, and returns
-// its id. It refuses, in words, to break the quorum unless force is set. The
-// groups then let go of the node one after the other: see Gone.
+// Remove orders that a node, by id or name, leaves the cluster, and returns its id. It refuses to
+// break the quorum unless force is set. The groups then remove the node one after the other: see
+// Gone.
 func (r *Registrar) Remove(ctx context.Context, node string, force bool) (meta.NodeID, error) {
 	return order(ctx, r.cfg.Courier, meta.GroupID, verbRemove, removeRequest{Node: node, Force: force})
 }
 
-// Replace orders that a node leaves in favour of another one that has joined
-// already: the old one stays until the new one votes.
+// Replace orders that a node leaves in favour of another one that has already joined. The old one
+// stays until the new one votes.
 func (r *Registrar) Replace(ctx context.Context, old, successor string) (meta.NodeID, error) {
 	return order(ctx, r.cfg.Courier, meta.GroupID, verbReplace, removeRequest{Node: old, InFavourOf: successor})
 }
 
-// Leave orders that this node leaves. Its Vigil reports when it has left.
+// Leave orders that this node leaves. Its Vigil notices when it has left.
 func (r *Registrar) Leave(ctx context.Context) error {
 	_, err := r.Remove(ctx, string(r.cfg.Self), false)
 	return err
 }
 
-// order lets a group's leader carry out an order about a node, and returns the node's id.
+// order has a group's leader carry out an order about a node, and returns the node's id.
 func order(ctx context.Context, c *courier.Courier, group uint32, verb string, req any) (meta.NodeID, error) {
 	body, err := c.Do(ctx, group, verb, req)
 	if err != nil {
@@ -83,7 +83,7 @@ func order(ctx context.Context, c *courier.Courier, group uint32, verb string, r
 	return id, nil
 }
 
-// Gone reports whether a node has left in full.
+// Gone reports whether a node has left all groups.
 func Gone(v *meta.View, id meta.NodeID) bool {
 	n, known := v.Node(id)
 	return v.Created() && (!known || n.State == meta.Removed)
@@ -113,7 +113,7 @@ func (r *Registrar) replace(ctx context.Context, group uint32, body []byte) ([]b
 	return r.letGo(ctx, req)
 }
 
-// letGo checks an order to leave and notes it in the meta group.
+// letGo checks an order to leave and proposes it to the meta group.
 func (r *Registrar) letGo(ctx context.Context, req removeRequest) ([]byte, error) {
 	if err := r.confirm(ctx); err != nil {
 		return nil, err
@@ -122,7 +122,7 @@ func (r *Registrar) letGo(ctx context.Context, req removeRequest) ([]byte, error
 	if err != nil {
 		return nil, err
 	}
-	// A successor takes the voter's place before it goes.
+	// A successor becomes a voter before the node goes.
 	if !req.Force && req.InFavourOf == "" && n.State.Live() {
 		if err := r.mayLose(ctx, n); err != nil {
 			return nil, err
@@ -135,8 +135,8 @@ func (r *Registrar) letGo(ctx context.Context, req removeRequest) ([]byte, error
 	return json.Marshal(n.ID)
 }
 
-// mayLose refuses a removal that would leave the meta group without a quorum.
-// The shards' are looked after where they are changed, by Plan and the placement.
+// mayLose refuses a removal that would leave the meta group without a quorum. Plan and the
+// placement guard the quorums of the shards.
 func (r *Registrar) mayLose(ctx context.Context, n meta.Node) error {
 	peers, _ := observe(r.cfg.Group, r.cfg.Self, time.Now())
 	if err := askAnew(ctx, r.cfg.Group, peers); err != nil {
@@ -163,8 +163,8 @@ func (r *Registrar) mayLose(ctx context.Context, n meta.Node) error {
 	return nil
 }
 
-// confirm returns nil if this node leads the meta group and its view is of now: one
-// that has just been started leads before it has read its log.
+// confirm returns nil if this node leads the meta group and its view is current: a leader that has
+// just been started may not have applied its log yet.
 func (r *Registrar) confirm(ctx context.Context) error {
 	if _, err := r.cfg.Meta.CatchUp(ctx); err != nil {
 		return err
@@ -183,7 +183,7 @@ func (r *Registrar) find(idOrName string) (meta.Node, error) {
 	return meta.Node{}, meta.ErrUnknownNode.With(fmt.Sprintf("the cluster has no node %q", idOrName))
 }
 
-// join lets a node in, or returns the reason why not.
+// join lets a node in, or returns the reason why it does not.
 func (r *Registrar) join(ctx context.Context, _ uint32, body []byte) ([]byte, error) {
 	var req JoinRequest
 	if err := json.Unmarshal(body, &req); err != nil {
@@ -214,9 +214,9 @@ func (r *Registrar) join(ctx context.Context, _ uint32, body []byte) ([]byte, er
 	return json.Marshal(Welcome{ClusterID: v.ClusterID, Version: v.ClusterVersion, Creation: v.Creation, Epoch: v.Epoch, Nodes: v.Nodes, Shards: v.Shards})
 }
 
-// mayReplace refuses to replace a node that still answers: two folders with
-// one name are more likely a mistake than a wish. A node that has just died
-// looks alive for a moment, so it is given the time to answer or not.
+// mayReplace refuses to replace a node that still answers: two folders with one name are more
+// likely a mistake than intended. A node that has just died looks alive for a moment, so mayReplace
+// waits until it is clear.
 func (r *Registrar) mayReplace(ctx context.Context, n meta.Node) error {
 	old, ok := r.cfg.Meta.View().Lookup(n.Name)
 	if !ok || old.ID == n.ID || !old.State.Live() {
@@ -228,16 +228,15 @@ func (r *Registrar) mayReplace(ctx context.Context, n meta.Node) error {
 		case old.ID == r.cfg.Self, acked.After(asked):
 			return ErrStillAlive.With(fmt.Sprintf("node %s at %s still answers; stop it before another takes its name, or remove it", old.ID, old.PeerAddr))
 		case time.Since(acked) >= aliveWithin && (!acked.IsZero() || time.Since(asked) >= aliveWithin):
-			return nil // a leader that is new may not have heard of anybody yet
+			return nil // a new leader may not have had an answer of any node yet
 		case !sleep(ctx, busyPause):
 			return ctx.Err()
 		}
 	}
 }
 
-// addressIsFree keeps a newcomer waiting, by an error that has it asked again,
-// while its predecessor at the same address is a member of some group: what
-// is meant for the one must not reach the other.
+// addressIsFree returns an error that makes a newcomer ask again while its predecessor at the same
+// address is a member of some group: messages for one must not reach the other.
 func (r *Registrar) addressIsFree(v *meta.View, n meta.Node) error {
 	for _, o := range v.Nodes {
 		if o.ID != n.ID && o.PeerAddr == n.PeerAddr {

@@ -11,7 +11,7 @@ import (
 	"lockstep/cluster/meta/courier"
 )
 
-// reader is a script whose view is that of now once it has caught up.
+// reader is a script whose CatchUp makes the newest view the current one.
 type reader struct{ *script }
 
 func (r reader) CatchUp(ctx context.Context) (*meta.View, error) {
@@ -20,8 +20,7 @@ func (r reader) CatchUp(ctx context.Context) (*meta.View, error) {
 	return v, err
 }
 
-// An order is carried out on a view of now, by a leader that has just been started,
-// too.
+// An order is decided by the newest view, even on a leader that has just been started.
 func TestAnOrderRestsOnNoOldView(t *testing.T) {
 	for request, orderOf := range map[string]func(*Registrar) courier.Handler{
 		`{"node":"b","force":true}`:       func(r *Registrar) courier.Handler { return r.remove },
@@ -36,8 +35,8 @@ func TestAnOrderRestsOnNoOldView(t *testing.T) {
 	}
 }
 
-// unheard is a script whose servers have not acknowledged anything yet, but after so
-// many looks; 0: never.
+// unheard is a script whose servers acknowledge nothing until after a number of looks; 0 means
+// never.
 type unheard struct {
 	*script
 	looks int
@@ -51,8 +50,8 @@ func (u *unheard) Progress(meta.NodeID) Progress {
 	return Progress{}
 }
 
-// A leader that has just been elected has heard of nobody yet. Who lives is given the
-// time to be heard before another takes its place.
+// A leader that has just been elected has had no answer of any node yet. It gives each live node
+// the time to answer before it lets another take that node's place.
 func TestWhoWasNotHeardYetIsNotReplaced(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &script{view: viewOf("a b"), leads: true, servers: []Server{{"a", "a", true}, {"b", "b", true}}}

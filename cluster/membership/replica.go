@@ -11,7 +11,7 @@ import (
 	"lockstep/cluster/shard"
 )
 
-// Replica is a node's replica of a Raft group as a Group.
+// Replica makes a node's replica of a Raft group a Group.
 type Replica struct{ group *shard.Group }
 
 var _ Group = (*Replica)(nil)
@@ -39,8 +39,8 @@ func (r *Replica) Servers() ([]Server, uint64) {
 func (r *Replica) Progress(id meta.NodeID) Progress {
 	p := Progress{Match: r.group.Progress(raft.ServerID(id))}
 	p.SentBytes, p.SnapshotBytes = r.group.Sending(raft.ServerID(id))
-	// The time first, and then the age: where this process stands still between the
-	// two, an answer must look older and not younger than it is.
+	// Take the time first and the age afterwards: if this process stands still in between, the
+	// answer must look older than it is, not younger.
 	now := time.Now()
 	if age, ok := r.group.LastAck(raft.ServerID(id)); ok {
 		p.Acked = now.Add(-age)

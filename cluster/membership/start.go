@@ -11,9 +11,8 @@ import (
 	"lockstep/cluster/meta/identity"
 )
 
-// Found creates the cluster in the meta group if this node is its founder and
-// has not done so yet. All of its groups must have been bootstrapped and noted
-// in the folder before.
+// Found creates the cluster in the meta group if this node is its founder and has not done so yet.
+// Before the call, all of its groups must have been bootstrapped and recorded in the folder.
 func Found(ctx context.Context, m Meta, folder *identity.Folder, self meta.Node) error {
 	id := folder.Identity()
 	if id == nil || id.Phase != identity.Founding {
@@ -26,10 +25,9 @@ func Found(ctx context.Context, m Meta, folder *identity.Folder, self meta.Node)
 	return folder.Settle()
 }
 
-// Announce tells the cluster this node's addresses and version if they are not
-// what the view says. A refusal with meta.ErrRemoved means that the node must
-// stop; see Vigil. While another node still has this one's new address, it
-// waits: that one may be about to move, too.
+// Announce proposes this node's addresses and version to the meta group if the view has others. A
+// refusal with meta.ErrRemoved means that the node must stop; see Vigil. While the view has another
+// node at this one's new address, Announce waits: that node may be about to move as well.
 func Announce(ctx context.Context, m Meta, caller Caller, self meta.Node) error {
 	n, known := m.View().Node(self.ID)
 	if known && n.PeerAddr == self.PeerAddr && n.ClientAddr == self.ClientAddr && n.Hostname == self.Hostname && n.AdminAddr == self.AdminAddr && n.TLSPort == self.TLSPort && n.Version == self.Version {
@@ -51,12 +49,12 @@ func updateOf(self meta.Node) *meta.UpdateNode {
 	return &meta.UpdateNode{ID: self.ID, PeerAddr: self.PeerAddr, ClientAddr: self.ClientAddr, Hostname: self.Hostname, AdminAddr: self.AdminAddr, TLSPort: self.TLSPort, Version: self.Version}
 }
 
-// announcePause is between two attempts to take over an address.
+// announcePause is the time between two attempts to take over an address.
 const announcePause = time.Second
 
-// giveWay gives up the address at which the cluster looks for this node, if another of
-// its nodes answers there by now: of nodes that have changed places each would wait for
-// the other's.
+// giveWay gives up the address that the cluster has for this node, if another node of the cluster
+// answers there now. Otherwise nodes that have changed places would wait for each other's address
+// for ever.
 func giveWay(ctx context.Context, m Meta, caller Caller, self meta.Node) {
 	view := m.View()
 	n, known := view.Node(self.ID)
@@ -69,10 +67,10 @@ func giveWay(ctx context.Context, m Meta, caller Caller, self meta.Node) {
 	err := ask(asking, caller, n.PeerAddr, knockStanding, standingQuestion{Node: self.ID, PeerAddr: self.PeerAddr}, &s)
 	if err == nil && s.ClusterID == view.ClusterID && s.By != self.ID {
 		self.PeerAddr = nowhere(self.ID)
-		_, _ = m.Do(ctx, updateOf(self)) // else it is tried again
+		_, _ = m.Do(ctx, updateOf(self)) // after an error Announce tries again
 	}
 }
 
-// nowhere is the address of a node that has given way and has no other yet. Nobody
+// nowhere is the address of a node that has given up its address and has no other yet. No node
 // answers there, and no two nodes have the same.
 func nowhere(id meta.NodeID) string { return string(id) + ".invalid:1" }

@@ -35,7 +35,7 @@ type TransfersConfig struct {
 	Self    meta.NodeID
 	View    func() *meta.View
 	Courier *courier.Courier
-	// Group returns this node's replica of a group; nil: none.
+	// Group returns this node's replica of a group, or nil.
 	Group func(group uint32) Group
 	// ClockOff is Config.ClockOff.
 	ClockOff func(id meta.NodeID) time.Duration
@@ -44,7 +44,7 @@ type TransfersConfig struct {
 // Transfers moves the leadership of groups between nodes.
 type Transfers struct{ cfg TransfersConfig }
 
-// NewTransfers returns Transfers, and gives its verb to the courier.
+// NewTransfers returns Transfers and registers its verbs with the courier.
 func NewTransfers(cfg TransfersConfig) *Transfers {
 	t := &Transfers{cfg}
 	cfg.Courier.Handle(verbTransfer, t.serve)
@@ -52,8 +52,8 @@ func NewTransfers(cfg TransfersConfig) *Transfers {
 	return t
 }
 
-// Transfer moves a group's leadership to a node, by id or name, or to the best
-// one if to is empty, and returns the new leader.
+// Transfer moves a group's leadership to a node, by id or name, or to the best one if to is empty.
+// It returns the new leader.
 func (t *Transfers) Transfer(ctx context.Context, group uint32, to string) (meta.NodeID, error) {
 	if v := t.cfg.View(); group != meta.GroupID && uint64(group) >= uint64(len(v.Shards)) {
 		return "", ErrNoTarget.With(fmt.Sprintf("there is no shard %d", group))
@@ -61,7 +61,7 @@ func (t *Transfers) Transfer(ctx context.Context, group uint32, to string) (meta
 	first, err := t.led(ctx, group)
 	for now := first; err == nil; now, err = t.led(ctx, group) {
 		if to == "" && now.Node != first.Node {
-			return now.Node, nil // somebody else leads, as was ordered
+			return now.Node, nil // another node leads, as was ordered
 		}
 		id, err := order(ctx, t.cfg.Courier, group, verbTransfer, transferRequest{to, now.Term})
 		if !errors.Is(err, ErrLedAnew) {
@@ -71,7 +71,7 @@ func (t *Transfers) Transfer(ctx context.Context, group uint32, to string) (meta
 	return "", err
 }
 
-// led asks a group's leader for its term.
+// led asks a group's leader for its id and term.
 func (t *Transfers) led(ctx context.Context, group uint32) (l led, err error) {
 	body, err := t.cfg.Courier.Do(ctx, group, verbLed, nil)
 	if err == nil {
@@ -127,7 +127,7 @@ func (t *Transfers) serve(ctx context.Context, group uint32, body []byte) ([]byt
 		id = n.ID
 	}
 	if id == t.cfg.Self {
-		return json.Marshal(id) // it leads already
+		return json.Marshal(id) // it already leads
 	}
 	if req.Term != term {
 		return nil, ErrLedAnew
@@ -155,8 +155,8 @@ func (c *TransfersConfig) unsuited() func(id meta.NodeID) bool {
 	}
 }
 
-// handOver moves the leadership of a group that this node leads to one node,
-// or to the best if to is empty.
+// handOver moves the leadership of a group that this node leads to one node, or to the best one if
+// to is empty.
 func handOver(ctx context.Context, g Group, self, to meta.NodeID, unsuited func(meta.NodeID) bool) (meta.NodeID, error) {
 	peers, index := observe(g, self, time.Now())
 	target, err := chooseHeir(peers, g, to, unsuited)
@@ -165,14 +165,13 @@ func handOver(ctx context.Context, g Group, self, to meta.NodeID, unsuited func(
 	}
 	err = g.Change(ctx, Action{Verb: HandOver, ID: target.ID, Addr: target.Addr}, index)
 	if err != nil && !g.Leads() {
-		err = nil // it happened, though not as it was meant to
+		err = nil // another node leads, though not by this transfer
 	}
 	return target.ID, err
 }
 
-// chooseHeir returns the server that should lead next: the one asked for, or
-// the voter that has most of the log, one that is unsuited only if there
-// is no other.
+// chooseHeir returns the server that should lead next: to, if it is set, else the voter that has
+// most of the log. It chooses an unsuited voter only if there is no other.
 func chooseHeir(peers []Peer, g Group, to meta.NodeID, unsuited func(meta.NodeID) bool) (Peer, error) {
 	best, bestMatch, bestUnsuited := -1, uint64(0), false
 	for i, p := range peers {
@@ -196,7 +195,7 @@ func chooseHeir(peers []Peer, g Group, to meta.NodeID, unsuited func(meta.NodeID
 	return Peer{}, ErrNoTarget.With("no other voter answers and has caught up")
 }
 
-// fit says why a server should not lead.
+// fit returns why a server should not lead, or nil.
 func fit(p Peer) error {
 	switch {
 	case !p.Voter:
@@ -209,8 +208,8 @@ func fit(p Peer) error {
 	return nil
 }
 
-// drain hands over every group in groups that this node leads, before it
-// stops. It gives up when ctx ends; the others then elect by themselves.
+// drain hands over every group in groups that this node leads, before the node stops. It gives up
+// when ctx ends; the remaining groups then elect new leaders by themselves.
 func (t *Transfers) drain(ctx context.Context, groups []Group) error {
 	failed := make([]error, len(groups))
 	var all sync.WaitGroup
@@ -225,7 +224,7 @@ func (t *Transfers) drainOne(ctx context.Context, g Group) error {
 	for g.Leads() {
 		_, err := handOver(ctx, g, t.cfg.Self, "", t.cfg.unsuited())
 		if errors.Is(err, ErrNoTarget) {
-			return err // alone, or the only one up to date
+			return err // this node is alone, or no other is up to date
 		}
 		if g.Leads() && !sleep(ctx, busyPause) {
 			return errors.Join(ctx.Err(), err)

@@ -14,7 +14,7 @@ import (
 // VigilConfig is the configuration of a Vigil.
 type VigilConfig struct {
 	Self meta.NodeID
-	// PeerAddr is where this node is reached now.
+	// PeerAddr is the address at which other nodes reach this node now.
 	PeerAddr string
 	// ClusterID is the cluster that this node belongs to.
 	ClusterID string
@@ -22,30 +22,31 @@ type VigilConfig struct {
 	// HearsLeader reports whether this node leads the meta group or knows its leader.
 	HearsLeader func() bool
 	Caller      Caller
-	// Peers are the other nodes' addresses; see PeerAddrs.
+	// Peers returns the other nodes' addresses; see PeerAddrs.
 	Peers func() []string
 	// Met is called with the address at which another node answered; it may be nil.
 	Met func(id meta.NodeID, addr string)
-	// OnRemoved is called once, with the reason in words: the node must stop
-	// serving and never start again from its folder.
+	// OnRemoved is called once, with the reason in words: the node must stop and never start again
+	// from its folder.
 	OnRemoved func(why string)
 	Log       *slog.Logger
 }
 
 const (
 	vigilPause = time.Second
-	// deafLooks is after how many looks in a row without a leader a node asks.
+	// deafLooks is after how many looks in a row without a leader the node asks.
 	deafLooks = 2
-	// standingTimeout bounds one question.
+	// standingTimeout bounds the question to one node.
 	standingTimeout = 2 * time.Second
 	// askTimeout bounds the wait at the start.
 	askTimeout = 500 * time.Millisecond
 )
 
-// Vigil asks the other nodes about this node's membership: at the start, while it has no
-// leader, and while it is leaving. So it finds out that it has been removed. Raft does not
-// tell a removed server, it only stops calling it. And so nodes whose addresses have changed
-// while they were down find each other, as long as one of each two knows where the other is.
+// Vigil asks the other nodes about this node's membership: at the start, while the node has no
+// leader, and while it is leaving. So the node finds out that it has been removed: Raft does not
+// tell a removed server, its leader only stops calling it. The questions also let nodes whose
+// addresses changed while they were down find each other, as long as one of each two knows the
+// other's address.
 type Vigil struct {
 	cfg VigilConfig
 	// deaf counts the looks in a row without a leader.
@@ -55,7 +56,7 @@ type Vigil struct {
 	refused map[string]bool
 }
 
-// NewVigil returns a Vigil; Run makes it work.
+// NewVigil returns a Vigil. Run runs it.
 func NewVigil(cfg VigilConfig) *Vigil { return &Vigil{cfg: cfg, refused: map[string]bool{}} }
 
 // Run looks once a second until ctx ends or the node has been removed.
@@ -68,7 +69,7 @@ func (v *Vigil) Run(ctx context.Context) {
 	}
 }
 
-// Ask asks all other nodes at one time about this node's membership, and waits a moment at
+// Ask asks all other nodes in parallel about this node's membership, and waits for askTimeout at
 // most. It returns the reason why this node must not start, or "".
 func (v *Vigil) Ask(ctx context.Context) string {
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
@@ -107,7 +108,7 @@ func (v *Vigil) look(ctx context.Context) string {
 	} else {
 		v.deaf++
 	}
-	// A leaving node is removed from the meta group before the log of that group says so.
+	// A leaving node is removed from the meta group before the log of that group shows it.
 	if v.asked && v.deaf < deafLooks && self.State != meta.Leaving {
 		return ""
 	}
@@ -140,8 +141,8 @@ func (v *Vigil) ask(ctx context.Context, addr string) (Standing, error) {
 	return s, err
 }
 
-// sayRefused says once per address that a node there takes this one for a
-// stranger; as a rule it belongs to another cluster.
+// sayRefused logs, once per address, that the node at that address does not know this one; as a
+// rule it belongs to another cluster.
 func (v *Vigil) sayRefused(addr string, err error) {
 	if !v.refused[addr] {
 		v.refused[addr] = true

@@ -62,7 +62,7 @@ func TestARemovedNodeFindsOut(t *testing.T) {
 			Self: "a", ClusterID: "c", View: func() *meta.View { return view }, HearsLeader: func() bool { return c.hears },
 			Caller: c.others, Peers: func() []string { return []string{"b", "c", "x"} }, Log: quietLog(),
 		})
-		v.asked = true // as after its start
+		v.asked = true // as after the node's start
 		got := v.look(t.Context())
 		if got != "" && len(view.Tombstones) == 0 && !c.hears {
 			t.Errorf("%s: deaf for one look is not deaf", c.name)
@@ -75,8 +75,8 @@ func TestARemovedNodeFindsOut(t *testing.T) {
 	}
 }
 
-// At its start a node asks though it hears a leader: it says where it is now,
-// notes who answers where, and speaks of a stranger once.
+// At its start a node asks even though it has a leader: it reports its current address, records
+// which node answers at which address, and logs a stranger once.
 func TestANodeThatStartsMeetsTheOthers(t *testing.T) {
 	var log bytes.Buffer
 	var asked []standingQuestion
@@ -113,7 +113,7 @@ func TestANodeThatStartsMeetsTheOthers(t *testing.T) {
 	}
 }
 
-// flaky fails some knocks, then lets them through to a function.
+// flaky makes the first knocks fail and answers the later ones.
 type flaky struct {
 	fail  int
 	calls []string

@@ -22,7 +22,7 @@ type world struct {
 	index  uint64
 	groups map[uint32]*worldGroup
 	nodes  map[string]*worldNode // by peer address
-	// wrong are the nodes whose clocks are.
+	// wrong holds the nodes whose clocks are wrong.
 	wrong map[meta.NodeID]bool
 }
 
@@ -32,7 +32,7 @@ type worldGroup struct {
 	term    uint64
 	index   uint64
 	servers []Server
-	// voted are all that were ever voters, in order.
+	// changes are all actions that were carried out, in order.
 	changes []Action
 }
 
@@ -65,7 +65,7 @@ func nodeNamed(name string, incarnation uint64) meta.Node {
 	}
 }
 
-// start runs a node's process, not yet part of any cluster.
+// start starts a node's process. The node does not belong to a cluster yet.
 func (w *world) start(self meta.Node) *worldNode {
 	n := &worldNode{w: w, self: self, up: true, machine: meta.NewMachine(), removed: make(chan string, 1)}
 	n.courier = courier.New(courier.Config{
@@ -91,7 +91,7 @@ func (w *world) start(self meta.Node) *worldNode {
 	return n
 }
 
-// clockOff is an hour for the nodes whose clock is wrong.
+// clockOff is one hour for the nodes whose clocks are wrong.
 func (w *world) clockOff(id meta.NodeID) time.Duration {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -101,7 +101,7 @@ func (w *world) clockOff(id meta.NodeID) time.Duration {
 	return 0
 }
 
-// kill ends a node's process; the others elect.
+// kill ends a node's process; the others elect new leaders.
 func (n *worldNode) kill() {
 	n.w.mu.Lock()
 	n.up = false
@@ -111,7 +111,7 @@ func (n *worldNode) kill() {
 	n.courier.Close()
 }
 
-// found makes n the first node.
+// found makes n the first node of the cluster.
 func (w *world) found(n *worldNode) {
 	w.mu.Lock()
 	for _, g := range w.groups {
@@ -127,7 +127,7 @@ func (w *world) found(n *worldNode) {
 	}
 }
 
-// join has n ask at addr to be taken in.
+// join makes n ask the node at addr to let it in.
 func (w *world) join(n *worldNode, addr string, replace bool) (Welcome, error) {
 	return Join(w.ctx(), n, []string{addr}, JoinRequest{Node: n.self, Replace: replace}, quietLog())
 }
@@ -147,7 +147,7 @@ func (w *world) cluster(size int) []*worldNode {
 	return nodes
 }
 
-// settled waits until exactly these nodes vote everywhere and are members.
+// settled waits until exactly these nodes are members and vote in all groups.
 func (w *world) settled(nodes ...*worldNode) {
 	w.t.Helper()
 	var want []meta.NodeID
@@ -202,8 +202,8 @@ func (w *world) until(what string, ok func() bool) {
 	}
 }
 
-// electLocked gives every group whose leader is down or gone another one, if
-// it has a quorum. w.mu must be held.
+// electLocked gives every group whose leader is down or gone a new one, if the group has a quorum.
+// w.mu must be held.
 func (w *world) electLocked() {
 	for _, g := range w.groups {
 		voters, heirs := 0, []meta.NodeID{}
@@ -383,7 +383,7 @@ func (w *world) catchUpLocked(group uint32, id meta.NodeID, from *worldNode) {
 	}
 }
 
-// checkLocked asserts what must hold after every change.
+// checkLocked checks the invariants after every change.
 func (w *world) checkLocked(group uint32, a Action) {
 	g := w.groups[group]
 	voters, alive := 0, 0

@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// PromoteNode lets a learner vote, in every group, as soon as it has caught up.
+// PromoteNode makes a learner a voter: it may vote in every group as soon as it has caught up.
 type PromoteNode struct {
 	ID NodeID `json:"id"`
 }
@@ -22,9 +22,9 @@ func (c *PromoteNode) apply(v *View) (bool, error) {
 	return true, nil
 }
 
-// GiveUp returns the view of a cluster that goes on without some of its nodes,
-// which are gone with their data: they are buried at once, for there may be
-// nobody left to agree on it.
+// GiveUp returns the view of a cluster that goes on without some of its nodes. Those nodes and
+// their data are lost. They become tombstones at once, without a vote of their groups: the nodes
+// that are left may be too few for one.
 func (v *View) GiveUp(lost []NodeID) (*View, error) {
 	next := v.clone()
 	for _, id := range lost {
@@ -51,8 +51,8 @@ func (v *View) GiveUp(lost []NodeID) (*View, error) {
 	return next, nil
 }
 
-// GiveUp replaces the state by that without some nodes. It is for folders of
-// nodes that do not run; no command of the log does it.
+// GiveUp replaces the machine's state by the state without some nodes. It is for the data folders
+// of nodes that do not run; no command of the log does it.
 func (m *Machine) GiveUp(lost []NodeID) error {
 	next, err := m.View().GiveUp(lost)
 	if err != nil {

@@ -13,29 +13,30 @@ import (
 // Log is this node's replica of the meta group's log.
 type Log interface {
 	IsLeader() bool
-	// Append proposes an entry and returns nil once it is committed. After an
-	// error it may be committed all the same.
+	// Append proposes an entry and returns nil once it is committed. After an error the entry may
+	// still be committed.
 	Append(ctx context.Context, data []byte) error
 }
 
 // verbPropose is the courier's verb for commands.
 const verbPropose = "meta.propose"
 
-// Client has commands carried out, from any node.
+// Client has commands carried out. It works on every node.
 type Client struct {
 	machine *Machine
 	log     Log
 	courier *courier.Courier
-	// short reports whether the log takes no orders of users on yet; nil: it does.
+	// short reports whether the log has too few voters to accept settings and users from operators.
+	// If it is nil, the log always accepts them.
 	short func() bool
 }
 
-// errShort has users' orders asked again.
+// errShort makes the courier ask again.
 var errShort = errors.New("too few of the nodes that are awaited vote yet")
 
-// NewClient returns a client that carries commands to the leader by courier,
-// and carries them out when it is the leader: what users order (settings, users) not
-// as long as the log is too short of voters to keep it.
+// NewClient returns a client that sends commands to the leader by courier. If this node is the
+// leader, the client also carries out the commands of others. It delays changes of settings and
+// users as long as short reports that too few nodes vote: the log might lose them.
 func NewClient(machine *Machine, log Log, c *courier.Courier, short func() bool) *Client {
 	client := &Client{machine: machine, log: log, courier: c, short: short}
 	c.Handle(verbPropose, client.propose)
@@ -45,10 +46,9 @@ func NewClient(machine *Machine, log Log, c *courier.Courier, short func() bool)
 // View returns the state as it is now on this node.
 func (c *Client) View() *View { return c.machine.View() }
 
-// Do has a command carried out. It returns a *Refusal if the command was
-// refused, an error that is courier.ErrUnanswered if nobody could say before
-// ctx ended, and else what became of it; then this node's view shows it,
-// unless ctx ended first.
+// Do has a command carried out. It returns a *Refusal if the command was refused, and an error that
+// is courier.ErrUnanswered if no leader answered before ctx ended. Otherwise it returns the result,
+// once this node's view shows the command; if ctx ends first, the view may still be older.
 func (c *Client) Do(ctx context.Context, command Command) (Result, error) {
 	f, err := newFrame(command)
 	if err != nil {
@@ -67,10 +67,10 @@ func (c *Client) Do(ctx context.Context, command Command) (Result, error) {
 	return r, nil
 }
 
-// CatchUp returns when this node's view shows everything that was done before
-// the call, and that view.
+// CatchUp waits until this node's view shows every command that was done before the call, and
+// returns that view.
 func (c *Client) CatchUp(ctx context.Context) (*View, error) {
-	// A command that changes nothing has its place in the log all the same.
+	// A command that changes nothing still gets an index in the log.
 	r, err := c.Do(ctx, &SetSettings{})
 	if err != nil {
 		return nil, err
@@ -78,8 +78,8 @@ func (c *Client) CatchUp(ctx context.Context) (*View, error) {
 	return c.machine.Wait(ctx, func(v *View) bool { return v.Index >= r.Index })
 }
 
-// CheckVersion refuses a command that needs a newer cluster version: a leader whose
-// program is older does not know that it does.
+// CheckVersion refuses a command that needs a newer cluster version. The proposer must check this
+// itself: a leader with an older program does not know which commands need which version.
 func (c *Client) CheckVersion(ctx context.Context, command Command) error {
 	if checkNeeds(c.machine.View(), command) == nil {
 		return nil
@@ -91,7 +91,7 @@ func (c *Client) CheckVersion(ctx context.Context, command Command) error {
 	return checkNeeds(v, command)
 }
 
-// propose is Do on the leader.
+// propose carries out a command on the leader, for Do.
 func (c *Client) propose(ctx context.Context, _ uint32, body []byte) ([]byte, error) {
 	if !c.log.IsLeader() {
 		return nil, courier.ErrNotLeader
@@ -102,7 +102,7 @@ func (c *Client) propose(ctx context.Context, _ uint32, body []byte) ([]byte, er
 	}
 	command, err := f.command()
 	if err != nil {
-		// Not to be put into a log that would stop every node like this one.
+		// In the log, this command would stop every node that does not understand it either.
 		return nil, ErrInvalid.With(fmt.Sprintf("the leader does not understand the command: %v", err))
 	}
 	// A new leader may still see an old view.
@@ -118,7 +118,8 @@ func (c *Client) propose(ctx context.Context, _ uint32, body []byte) ([]byte, er
 	}
 	f.ID, f.Seen = idOf(order.ID, f.Kind, f.Args), order.Seen
 	if asksOnly(command) {
-		// Each one asks for a place of its own: an earlier one's would be too early.
+		// Each of these commands needs an index of its own: that of an earlier command would be too
+		// low.
 		f.ID, f.Seen = max(rand.Uint64(), 1), 0
 	}
 	data, err := f.encode()
@@ -144,8 +145,8 @@ func (c *Client) propose(ctx context.Context, _ uint32, body []byte) ([]byte, er
 	}
 }
 
-// ordered reports whether a command changes what users have a say in: they are told that
-// it is done.
+// ordered reports whether a command is an order of an operator or a client, who gets an
+// acknowledgement for it.
 func ordered(command Command) bool {
 	switch c := command.(type) {
 	case *SetSettings:

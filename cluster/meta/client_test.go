@@ -16,9 +16,9 @@ type sharedLog struct {
 	index    uint64
 	machines map[string]*Machine
 	leader   string
-	// loseNext lets that many commits succeed and be reported as failed.
+	// loseNext is how many of the next commits succeed but are reported as failed.
 	loseNext int
-	// before are entries that are committed and will be applied with the next.
+	// before holds entries that are committed; they are applied together with the next one.
 	before [][]byte
 }
 
@@ -119,8 +119,8 @@ func TestALostAnswerDoesNotDoTheWorkTwice(t *testing.T) {
 	}
 }
 
-// A leader that has just begun has not applied yet what its log says: it refuses nothing
-// for the version that the cluster had before.
+// A new leader may not have applied all committed entries yet. It must not refuse a command because
+// of the version that the cluster had before.
 func TestALeaderOfThePastRefusesNothing(t *testing.T) {
 	as(t, 2, map[string]int{"change-users": 2})
 	log, all := clients(t, "a")

@@ -7,32 +7,32 @@ import (
 	"fmt"
 )
 
-// Command is a change of the cluster's state, one of the exported types with an
-// apply method below.
+// Command is a change of the cluster's state. Each command is an exported type with an apply
+// method.
 type Command interface {
-	// apply changes v, which belongs to it and has the command's own index, or refuses and must then not have
-	// changed anything. It tells whether there was anything to change.
+	// apply changes v, a copy of the view that already has the command's own index. If it refuses,
+	// it must leave v unchanged. changed reports whether there was anything to change.
 	apply(v *View) (changed bool, err error)
 }
 
-// CreateCluster is the first command of a cluster's life, proposed by the node
-// that was told to bootstrap it.
+// CreateCluster is the first command of a cluster. The node that was told to bootstrap the cluster
+// proposes it.
 type CreateCluster struct {
 	ClusterID string   `json:"cluster_id"`
 	Creation  Creation `json:"creation"`
 	Founder   Node     `json:"founder"`
-	// ClusterVersion is the newest that the founder knows.
+	// ClusterVersion is the newest version that the founder's program knows.
 	ClusterVersion int `json:"cluster_version"`
 }
 
-// AddNode makes a node known, as joining.
+// AddNode adds a node in state Joining.
 type AddNode struct {
 	Node Node `json:"node"`
-	// Replace: a live node of the same name leaves, in favour of this one.
+	// Replace makes a live node of the same name leave in favour of this one.
 	Replace bool `json:"replace,omitempty"`
 }
 
-// UpdateNode says where a node is now and what it runs.
+// UpdateNode records a node's current addresses and program version.
 type UpdateNode struct {
 	ID         NodeID `json:"id"`
 	PeerAddr   string `json:"peer_addr"`
@@ -43,24 +43,22 @@ type UpdateNode struct {
 	Version    string `json:"version,omitempty"`
 }
 
-// MarkMember notes that a joining node has become a member of the meta group
-// that has caught up.
+// MarkMember records that a joining node belongs to the meta group and has caught up with it.
 type MarkMember struct {
 	ID NodeID `json:"id"`
 }
 
-// RemoveNode lets a node leave. It keeps its replicas until each group's
-// leader has taken them away.
+// RemoveNode makes a node leave. The node keeps its replicas until the leader of each group has
+// removed them.
 type RemoveNode struct {
 	ID    NodeID `json:"id"`
 	Force bool   `json:"force,omitempty"`
-	// InFavourOf names the node that takes its place, if one does: it becomes a
-	// voter before this one goes.
+	// InFavourOf names the node that takes the leaving node's place, if there is one. That node
+	// becomes a voter before the old one goes.
 	InFavourOf NodeID `json:"in_favour_of,omitempty"`
 }
 
-// Detach notes that a group has let go of a leaving node; after the last one
-// the node is removed.
+// Detach records that a group has removed a leaving node. After the last group the node is removed.
 type Detach struct {
 	ID    NodeID `json:"id"`
 	Group uint32 `json:"group"`
@@ -72,7 +70,7 @@ type SetSettings struct {
 	Unset []string          `json:"unset,omitempty"`
 }
 
-// kinds is the wire name of every command, and how to begin reading one.
+// kinds holds the name of every command in the log, and how to make an empty one to read into.
 var kinds = []struct {
 	name string
 	make func() Command
@@ -97,8 +95,8 @@ var kinds = []struct {
 // MaxCommandBytes bounds one command in the log.
 const MaxCommandBytes = 256 << 10
 
-// frame is a command as it is written down. ID and Seen come from its order
-// (courier.Order) and are the same in all its copies; 0 until it is proposed.
+// frame is a command as it is written to the log. ID and Seen come from the order of its proposer
+// (courier.Order) and are the same in all copies. Both are 0 until the command is proposed.
 type frame struct {
 	ID   uint64          `json:"id"`
 	Seen uint64          `json:"seen,omitempty"`
@@ -137,8 +135,8 @@ func kindOf(c Command) (string, error) {
 	return "", fmt.Errorf("meta: %T is no command; a pointer to one is", c)
 }
 
-// decodeCommand reads a command from the log. An unknown kind or field was
-// written by a newer version.
+// decodeCommand reads a command from the log. A newer version wrote it if its kind or a field is
+// unknown.
 func decodeCommand(data []byte) (f frame, c Command, err error) {
 	body, err := unseal(commandMagic, data)
 	if err != nil {
@@ -161,17 +159,18 @@ func (f frame) command() (Command, error) {
 	return nil, fmt.Errorf("%w (command %q)", ErrVersion, f.Kind)
 }
 
-// VerifyCommand reports whether data is a whole command, for checks of the log.
+// VerifyCommand checks that data is a whole, undamaged command. Programs that check the log call
+// it.
 func VerifyCommand(data []byte) error {
 	_, err := unseal(commandMagic, data)
 	if errors.Is(err, ErrVersion) {
-		return nil // whole, though not ours to read
+		return nil // The command is whole, but a newer version wrote it.
 	}
 	return err
 }
 
-// strictJSON reads JSON whose checksum was right: what does not fit was
-// written by a version with other fields.
+// strictJSON reads JSON whose checksum was right. If a field is unknown, a newer version wrote the
+// JSON.
 func strictJSON(b []byte, into any) error {
 	d := json.NewDecoder(bytes.NewReader(b))
 	d.DisallowUnknownFields()

@@ -7,19 +7,19 @@ import (
 	"lockstep/cluster/meta/courier"
 )
 
-// Done is a command that was carried out, or refused, as the machine remembers it. Its
-// proposer may not have heard the result, and ask again. And a copy of it may arrive long
-// after the proposer went on to something else.
+// Done is a command that the machine carried out or refused, and remembers. The proposer may not
+// have received the result and may ask again. A copy of the command may also arrive long after the
+// proposer has gone on to something else.
 type Done struct {
 	ID      uint64 `json:"id"`
 	Index   uint64 `json:"index"`
 	Changed bool   `json:"changed,omitempty"`
-	// Subjects are what the command has set (see subjects).
+	// Subjects are the things that the command has set (see subjects).
 	Subjects []string `json:"subjects,omitempty"`
 	Refusal  *Refusal `json:"refusal,omitempty"`
 }
 
-// bytes is about what d takes in a snapshot.
+// bytes is about how much room d takes in a snapshot.
 func (d *Done) bytes() int {
 	n := 64
 	for _, s := range d.Subjects {
@@ -32,16 +32,16 @@ func (d *Done) bytes() int {
 }
 
 const (
-	// doneMax is how many commands are remembered: far more than are carried out while one
-	// is on its way. A command that comes later than so many others is refused: nobody
-	// knows whether it was carried out before.
+	// doneMax is how many commands are remembered: far more than are carried out while one is on
+	// its way. A command that arrives after more than doneMax others is refused: no node knows
+	// whether it was carried out before.
 	doneMax = 1024
-	// doneBytesMax bounds the bytes of what is remembered, the newest command aside.
+	// doneBytesMax bounds the bytes of the remembered commands; the newest one may exceed it alone.
 	doneBytesMax = 1 << 20
 )
 
-// subjects names what a command sets regardless of its former value: a late copy of it
-// would undo a newer command. The other commands carry a condition, or cannot be undone.
+// subjects names the things that a command sets regardless of their former value: a late copy of
+// such a command would undo a newer one. The other commands carry a condition, or cannot be undone.
 func subjects(c Command) []string {
 	switch c := c.(type) {
 	case *SetSettings:
@@ -66,13 +66,13 @@ func subjects(c Command) []string {
 	return nil
 }
 
-// asksOnly reports whether a command changes nothing: its proposer wants to learn the index.
+// asksOnly reports whether a command changes nothing: its proposer only wants an index.
 func asksOnly(c Command) bool {
 	s, ok := c.(*SetSettings)
 	return ok && len(s.Set)+len(s.Unset) == 0
 }
 
-// find returns a command that is remembered.
+// find returns a remembered command.
 func (v *View) find(id uint64) (Done, bool) {
 	for i := len(v.Done) - 1; i >= 0; i-- {
 		if v.Done[i].ID == id {
@@ -82,8 +82,8 @@ func (v *View) find(id uint64) (Done, bool) {
 	return Done{}, false
 }
 
-// late says why a command comes too late to be carried out; nil: it does not. The command
-// sets the subjects of, and was ordered when its asker had read the log up to seen.
+// late returns why a command comes too late to be carried out, or nil. The command sets the
+// subjects in of. Its proposer had read the log up to index seen when it gave the order.
 func (v *View) late(seen uint64, of []string) error {
 	switch {
 	case seen == 0:
@@ -99,8 +99,8 @@ func (v *View) late(seen uint64, of []string) error {
 	return nil
 }
 
-// remember takes note of the newest command, and forgets the oldest ones. Of the views that
-// share an array only the newest appends to it, and no view looks beyond its own length.
+// remember adds the newest command and drops the oldest ones. Several views share one array: only
+// the newest view appends to it, and no view reads past its own length.
 func (v *View) remember(d Done) {
 	v.Done = append(v.Done, d)
 	bytes, first := 0, len(v.Done)-1
@@ -116,8 +116,8 @@ func (v *View) remember(d Done) {
 	}
 }
 
-// idOf is the identity of a command that is part of an order: the same for every copy of
-// the order, and a different one for another command of the same order.
+// idOf returns the identity of a command that belongs to an order. It is the same for every copy of
+// the order, and differs between the commands of one order.
 func idOf(order uint64, kind string, args []byte) uint64 {
 	h := fnv.New64a()
 	var b [8]byte

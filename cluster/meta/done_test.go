@@ -11,7 +11,7 @@ import (
 	"lockstep/cluster/meta/courier"
 )
 
-// applyAs applies a command of an order.
+// applyAs applies a command that belongs to an order.
 func (l *log) applyAs(o courier.Order, c Command) Result {
 	l.t.Helper()
 	f, err := newFrame(c)
@@ -39,8 +39,8 @@ func set(name, value string) *SetSettings {
 	return &SetSettings{Set: map[string]string{name: value}}
 }
 
-// TestACopyOfAnOrderIsAnsweredAndNotCarriedOut: the answer is the first one's, whatever has
-// changed since, also where that was a refusal.
+// TestACopyOfAnOrderIsAnsweredAndNotCarriedOut: the answer to a copy is the answer to the first,
+// even if that was a refusal, and whatever has changed since.
 func TestACopyOfAnOrderIsAnsweredAndNotCarriedOut(t *testing.T) {
 	l := created(t, 1)
 	index := func() uint64 { return l.m.View().Index }
@@ -62,14 +62,14 @@ func TestACopyOfAnOrderIsAnsweredAndNotCarriedOut(t *testing.T) {
 	if r := l.applyAs(refused, drain); !errors.Is(r.Err, ErrUnknownNode) {
 		t.Errorf("what was refused is done later: %+v", r)
 	}
-	// Another command of the same order is another one.
+	// Another command of the same order is no copy.
 	if r := l.applyAs(refused, &MarkDrained{ID: "n2.0000000000000002"}); r.Err != nil {
 		t.Error(r.Err)
 	}
 }
 
-// TestAnOrderThatANewerOneOvertookIsRefused: it was held up, and arrives when a newer order
-// about the same thing has been carried out. Orders about other things do not matter.
+// TestAnOrderThatANewerOneOvertookIsRefused: an order arrives after a newer order about the same
+// thing was carried out. Orders about other things do not matter.
 func TestAnOrderThatANewerOneOvertookIsRefused(t *testing.T) {
 	l := created(t, 1)
 	l.must(&AddNode{Node: testNode("n2", 2, 7001)})
@@ -99,8 +99,8 @@ func TestAnOrderThatANewerOneOvertookIsRefused(t *testing.T) {
 	}
 }
 
-// TestAnOrderOfLongAgoIsRefused: nobody remembers whether it was carried out. What is
-// remembered has a bound, and is in the snapshot.
+// TestAnOrderOfLongAgoIsRefused: no node remembers whether such an order was carried out. The
+// memory is bounded, and it is part of the snapshot.
 func TestAnOrderOfLongAgoIsRefused(t *testing.T) {
 	l := created(t, 1)
 	old := courier.Order{ID: 1, Seen: l.m.View().Index}
@@ -140,9 +140,9 @@ func (w stoppedWire) Call(ctx context.Context, addr string, kind uint8, payload 
 	return w.wire.Call(ctx, addr, kind, payload)
 }
 
-// TestACopyThatWasHeldUpUndoesNothing: the first attempt of an order waits in the socket of
-// a stopped node. The second attempt is carried out and acknowledged, and so is a newer
-// order. Then the node goes on, and passes on the first attempt. That once undid the newer
+// TestACopyThatWasHeldUpUndoesNothing: the first attempt of an order waits in the socket of a
+// stopped node. The second attempt is carried out and acknowledged, and so is a newer order. Then
+// the stopped node continues and passes on the first attempt. That attempt once undid the newer
 // order.
 func TestACopyThatWasHeldUpUndoesNothing(t *testing.T) {
 	t.Parallel() // an attempt takes its time
@@ -156,7 +156,7 @@ func TestACopyThatWasHeldUpUndoesNothing(t *testing.T) {
 			Caller: stoppedWire{couriers, "p", held},
 			Leader: func(uint32) (string, bool) {
 				if name == "a" && !knows {
-					knows = true // from the second look on
+					knows = true // when asked again, it knows
 					return "", false
 				}
 				return log.leads(), log.leads() == name
@@ -189,7 +189,8 @@ func TestACopyThatWasHeldUpUndoesNothing(t *testing.T) {
 	}
 }
 
-// TestWhatIsRememberedIsBoundedInBytes: commands with many subjects push older ones out.
+// TestWhatIsRememberedIsBoundedInBytes: commands with many subjects make the machine forget older
+// ones.
 func TestWhatIsRememberedIsBoundedInBytes(t *testing.T) {
 	l := created(t, 1)
 	many := func(value string) *SetSettings {

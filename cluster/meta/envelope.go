@@ -29,8 +29,8 @@ func seal(magic string, body []byte) []byte {
 	return binary.LittleEndian.AppendUint32(b, crc32.Checksum(b, castagnoli))
 }
 
-// unseal checks an envelope and returns its body. The checksum comes before
-// the version, so that damage is never taken for news from the future.
+// unseal checks an envelope and returns its body. It checks the checksum before the version, so
+// that damage is never mistaken for a newer version.
 func unseal(magic string, b []byte) ([]byte, error) {
 	if len(b) < envelopeHeaderSize+envelopeCRCSize || string(b[:3]) != magic {
 		return nil, fmt.Errorf("%w: no %s envelope in %d bytes", ErrCorrupt, magic, len(b))

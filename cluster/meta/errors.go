@@ -6,11 +6,11 @@ import (
 	"lockstep/cluster/meta/courier"
 )
 
-// Refusal is a command's answer of no; see courier.Refusal.
+// Refusal is a final negative answer to a command; see courier.Refusal.
 type Refusal = courier.Refusal
 
-// Why a command was refused. What a client gets has the same code and the
-// words of its case.
+// These are the reasons why a command is refused. A client gets a refusal with the same code and
+// with words for its case.
 var (
 	ErrNotCreated     = &Refusal{Code: "not-created", Text: "the cluster has not been created yet"}
 	ErrOtherCluster   = &Refusal{Code: "other-cluster", Text: "this is another cluster"}
@@ -26,8 +26,7 @@ var (
 	ErrNotPlaced      = &Refusal{Code: "not-placed", Text: "every node of this cluster has every shard; set the number of replicas first"}
 )
 
-// What stops a node: its log or snapshot is damaged, or was written by a
-// version that knows more.
+// These errors stop a node: its log or snapshot is damaged, or a newer version wrote it.
 var (
 	ErrCorrupt = errors.New("meta: corrupt data")
 	ErrVersion = errors.New("meta: written by a newer version of lockstep; this node must be upgraded before it can go on")

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// writtenLog is a log as format 1 writes it. From the first release on it may grow,
-// and what is in it must not change, for it is on people's disks.
+// writtenLog is a log as format 1 writes it. Lines may be added to it, but since the first release
+// none may change: logs like it are on people's disks.
 var writtenLog = []string{
 	`{"id":1,"kind":"create-cluster","args":{"cluster_id":"c1","cluster_version":1,"creation":{"created_ms":7,"lock_slots":16,"heartbeat_ms":1000,"election_ms":900,"seeds":["000102030405060708090a0b0c0d0e0f"]},"founder":{"id":"n1.0000000000000001","name":"n1","incarnation":1,"peer_addr":"n1:7000","client_addr":"n1:6379","version":"0.1","state":""}}}`,
 	`{"id":2,"kind":"add-node","args":{"node":{"id":"n2.ffffffffffffffff","name":"n2","incarnation":18446744073709551615,"peer_addr":"n2:7000","client_addr":"n2:6379","admin_addr":"n2:8000","state":""}}}`,
@@ -19,7 +19,7 @@ var writtenLog = []string{
 	`{"id":9,"kind":"remove-node","args":{"id":"n1.0000000000000001","force":true,"in_favour_of":"n2.0000000000000003"}}`,
 }
 
-// writtenState is the state that it leads to, as a snapshot holds it.
+// writtenState is the state after that log, as a snapshot holds it.
 const writtenState = `{"cluster_id":"c1","cluster_version":1,"epoch":9,"index":9,"creation":{"created_ms":7,"lock_slots":16,"heartbeat_ms":1000,"election_ms":900,"seeds":["000102030405060708090a0b0c0d0e0f"]},` +
 	`"nodes":[{"id":"n1.0000000000000001","name":"n1","incarnation":1,"peer_addr":"n1:7000","client_addr":"n1:6379","version":"0.1","state":"leaving","forced":true,"replaced_by":"n2.0000000000000003"},` +
 	`{"id":"n2.0000000000000003","name":"n2","incarnation":3,"peer_addr":"m2:7000","client_addr":"m2:6379","state":"joining"}],` +

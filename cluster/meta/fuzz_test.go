@@ -6,9 +6,9 @@ import (
 	"testing"
 )
 
-// FuzzCommand: whatever stands in a command, the machine refuses it, or applies it and can be
-// written out and read again; a node that proposes it to itself does not put into the log what
-// would stop every node.
+// FuzzCommand: whatever a command contains, the machine refuses or applies it, and its state can
+// then be written and read again. A node that proposes the command does not put it into the log if
+// it would stop every node.
 func FuzzCommand(f *testing.F) {
 	for _, body := range writtenLog {
 		var c frame
@@ -39,7 +39,7 @@ func FuzzCommand(f *testing.F) {
 			}
 		}
 		if err := m.Apply(9, data); err != nil {
-			// A later cluster version than this program knows stops it.
+			// A cluster version that is newer than the program knows stops the machine.
 			if understood == nil && kind != "raise-version" && kind != "create-cluster" {
 				t.Fatalf("it was understood, and stops the machine: %v", err)
 			}
@@ -55,7 +55,7 @@ func FuzzCommand(f *testing.F) {
 	})
 }
 
-// FuzzSnapshot: whatever stands in a snapshot, it is refused, or read.
+// FuzzSnapshot: whatever a snapshot contains, the machine refuses or reads it.
 func FuzzSnapshot(f *testing.F) {
 	f.Add([]byte(writtenState))
 	f.Fuzz(func(t *testing.T, body []byte) {

@@ -6,8 +6,8 @@ import (
 	"lockstep/engine/hashslot"
 )
 
-// Layout is the part of a view that never changes after creation: which shard
-// owns which hash slots.
+// Layout says which shard owns which hash slots. This part of a view never changes after the
+// cluster's creation.
 type Layout struct {
 	table  *[hashslot.Count]uint16
 	shards int
@@ -16,7 +16,7 @@ type Layout struct {
 // Layout returns the cluster's layout.
 func (v *View) Layout() Layout { return Layout{table: v.shardOfSlot, shards: len(v.Shards)} }
 
-// Layout returns the layout of a cluster that was created so.
+// Layout returns the layout of a cluster that was created with c.
 func (c *Creation) Layout() Layout {
 	shards := layShards(c.Shards())
 	return Layout{table: slotTable(shards), shards: len(shards)}
@@ -38,7 +38,7 @@ func slotTable(shards []Shard) *[hashslot.Count]uint16 {
 	return table
 }
 
-// checkShards refuses shards that no cluster has.
+// checkShards refuses a list of shards that no cluster can have.
 func checkShards(shards []Shard) error {
 	for i, s := range shards {
 		if s.ID != uint32(i) || s.FirstSlot > s.LastSlot || int(s.LastSlot) >= hashslot.Count {

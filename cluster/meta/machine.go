@@ -13,26 +13,25 @@ import (
 	"lockstep/cluster/shard"
 )
 
-// Result is what became of a command when it was applied.
+// Result is the outcome of a command.
 type Result struct {
 	// Index is its place in the log; a View with at least this Index shows it.
 	Index uint64 `json:"index"`
-	// Changed reports whether there was anything to do.
+	// Changed reports whether the command changed anything.
 	Changed bool `json:"changed"`
 	// Err is nil or a *Refusal.
 	Err error `json:"-"`
 }
 
-// maxSnapshotBytes bounds what Restore reads; the bounds of the state keep a
-// snapshot far below it.
+// maxSnapshotBytes bounds what Restore reads. The bounds of the state keep a real snapshot far
+// smaller.
 const maxSnapshotBytes = 64 << 20
 
 // maxExpected bounds the commands that this node waits for.
 const maxExpected = 1024
 
-// Machine is one node's replica of the meta group's state. It is a
-// shard.StateMachine: Apply, Snapshot and Restore are called by one goroutine;
-// everything else may be called by any.
+// Machine is one node's replica of the meta group's state. It is a shard.StateMachine: one
+// goroutine calls Apply, Snapshot and Restore; any goroutine may call the other methods.
 type Machine struct {
 	view atomic.Pointer[View]
 
@@ -42,14 +41,14 @@ type Machine struct {
 		// wait for each; waiting counts the channels.
 		expected map[uint64][]chan<- Result
 		waiting  int
-		// advanced is closed and replaced whenever a command was applied.
+		// advanced is closed and replaced after each applied command.
 		advanced chan struct{}
-		// listeners are called with changes, in the order in which they came.
+		// listeners are called with each change, in the order in which they were registered.
 		listeners []func(*View)
 	}
 }
 
-// NewMachine returns a machine that knows of no cluster yet.
+// NewMachine returns a machine without a cluster.
 func NewMachine() *Machine {
 	m := &Machine{}
 	v := &View{Settings: map[string]string{}}
@@ -60,18 +59,18 @@ func NewMachine() *Machine {
 	return m
 }
 
-// View returns the state as it is now on this node.
+// View returns this node's current view.
 func (m *Machine) View() *View { return m.view.Load() }
 
-// OnChange has fn called with each new view that differs from the one before,
-// from the next on, in order, on the goroutine that applies: fn must not block.
+// OnChange registers fn to be called with each new view that differs from the one before, in order.
+// The goroutine that applies the log calls fn, so fn must not block.
 func (m *Machine) OnChange(fn func(*View)) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.mu.listeners = append(m.mu.listeners, fn)
 }
 
-// Wait returns the first view, from now on, that satisfies ok.
+// Wait returns the first view, current or later, that satisfies ok.
 func (m *Machine) Wait(ctx context.Context, ok func(*View) bool) (*View, error) {
 	for {
 		m.mu.Lock()
@@ -88,7 +87,7 @@ func (m *Machine) Wait(ctx context.Context, ok func(*View) bool) (*View, error) 
 	}
 }
 
-// Apply runs one committed entry. An error means that this node cannot go on.
+// Apply applies one committed entry. After an error this node must stop.
 func (m *Machine) Apply(index uint64, data []byte) error {
 	f, command, err := decodeCommand(data)
 	if err != nil {
@@ -110,8 +109,8 @@ func (m *Machine) Apply(index uint64, data []byte) error {
 	next.Index = index
 	result.Changed, result.Err = command.apply(next)
 	if !result.Changed {
-		// Only the index moves. A refused command may not be trusted to have
-		// left its view alone.
+		// Only the index moves. The copy that a refused command got is dropped: the command may
+		// have changed it.
 		same := *m.View()
 		next = &same
 		next.Index = index
@@ -130,23 +129,23 @@ func (m *Machine) Apply(index uint64, data []byte) error {
 	return nil
 }
 
-// pass goes past an entry that changes nothing.
+// pass publishes a view that only has a newer index: the entry changes nothing.
 func (m *Machine) pass(index uint64) {
 	same := *m.View()
 	same.Index = index
 	m.publish(&same, false)
 }
 
-// doneOf is what is remembered of a command.
+// doneOf returns what the machine remembers of a command.
 func doneOf(id uint64, of []string, r Result) Done {
 	d := Done{ID: id, Index: r.Index, Changed: r.Changed}
 	if !errors.As(r.Err, &d.Refusal) {
-		d.Subjects = of // what was refused has set nothing
+		d.Subjects = of // a refused command has set nothing
 	}
 	return d
 }
 
-// result is what became of a command that is remembered.
+// result returns the result of a remembered command.
 func (d *Done) result() Result {
 	r := Result{Index: d.Index, Changed: d.Changed}
 	if d.Refusal != nil {
@@ -155,7 +154,7 @@ func (d *Done) result() Result {
 	return r
 }
 
-// publish makes v the current view and wakes who waits for it.
+// publish makes v the current view and wakes the goroutines in Wait.
 func (m *Machine) publish(v *View, changed bool) {
 	m.view.Store(v)
 	m.mu.Lock()
@@ -171,7 +170,8 @@ func (m *Machine) publish(v *View, changed bool) {
 	}
 }
 
-// expect has the result of command id delivered to the returned channel, until forget.
+// expect registers a channel for the result of command id. The proposer calls forget when it stops
+// waiting.
 func (m *Machine) expect(id uint64) (done <-chan Result, forget func(), err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -186,7 +186,7 @@ func (m *Machine) expect(id uint64) (done <-chan Result, forget func(), err erro
 
 var errBusy = errors.New("meta: too many commands are waiting")
 
-// forget ends what expect began.
+// forget removes a channel that expect registered.
 func (m *Machine) forget(id uint64, c chan<- Result) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -201,7 +201,7 @@ func (m *Machine) deliver(id uint64, r Result) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, c := range m.mu.expected[id] {
-		c <- r // has room for the only result it will get
+		c <- r // never blocks: the channel has room for one result and gets only one
 	}
 	delete(m.mu.expected, id)
 }
@@ -227,8 +227,8 @@ func (s snapshot) Persist(w io.Writer) error {
 // Release implements shard.Snapshot.
 func (s snapshot) Release() {}
 
-// Restore replaces the state by a snapshot's. Commands that this node still
-// waits for may be in it; their results are not, so their proposers ask again.
+// Restore replaces the state by a snapshot's. The snapshot may include commands that this node
+// still waits for, but not their results, so their proposers ask again.
 func (m *Machine) Restore(r io.Reader) error {
 	data, err := io.ReadAll(io.LimitReader(r, maxSnapshotBytes+1))
 	if err != nil {
@@ -242,7 +242,7 @@ func (m *Machine) Restore(r io.Reader) error {
 	return nil
 }
 
-// readSnapshot is the state that a snapshot holds.
+// readSnapshot reads the state from a snapshot.
 func readSnapshot(data []byte) (*View, error) {
 	if len(data) > maxSnapshotBytes {
 		return nil, fmt.Errorf("snapshot of the meta group: %w: longer than %d bytes", ErrCorrupt, maxSnapshotBytes)
@@ -268,18 +268,18 @@ func readSnapshot(data []byte) (*View, error) {
 	return v, nil
 }
 
-// Arrival judges a snapshot that another node sends (raftio.Arrival). Its zero value is
-// ready.
+// Arrival checks a snapshot that another node sends (raftio.Arrival). Its zero value is ready for
+// use.
 type Arrival struct{ data []byte }
 
-// Write implements io.Writer. What is too long for a snapshot is not kept.
+// Write implements io.Writer. It keeps no more bytes than the longest snapshot has, and one.
 func (a *Arrival) Write(b []byte) (int, error) {
 	a.data = append(a.data, b[:min(len(b), maxSnapshotBytes+1-len(a.data))]...)
 	return len(b), nil
 }
 
-// Err implements raftio.Arrival. A snapshot of a newer program is whole: it ends this one,
-// in words, when it is read.
+// Err implements raftio.Arrival. A snapshot of a newer program counts as whole: when this program
+// reads it, it stops with an error that says so.
 func (a *Arrival) Err() error {
 	if len(a.data) > maxSnapshotBytes {
 		return fmt.Errorf("%w: longer than %d bytes", ErrCorrupt, maxSnapshotBytes)

@@ -21,7 +21,7 @@ type log struct {
 
 func newLog(t *testing.T) *log { return &log{t: t, m: NewMachine()} }
 
-// apply runs one command and returns what became of it.
+// apply applies one command and returns its result.
 func (l *log) apply(c Command) Result {
 	l.t.Helper()
 	id := uint64(len(l.entries) + 1)
@@ -53,7 +53,8 @@ func (l *log) must(c Command) {
 	}
 }
 
-// refused wants the command refused for a reason, in words, and nothing changed.
+// refused checks that the command is refused with the error why and these words, and changes
+// nothing.
 func (l *log) refused(c Command, why error, words string) {
 	l.t.Helper()
 	before := l.m.View()
@@ -66,7 +67,7 @@ func (l *log) refused(c Command, why error, words string) {
 	}
 }
 
-// same wants the command accepted with nothing left to do.
+// same checks that the command is accepted and has nothing left to do.
 func (l *log) same(c Command) {
 	l.t.Helper()
 	if r := l.apply(c); r.Err != nil || r.Changed {
@@ -261,7 +262,7 @@ func TestTombstonesAreBounded(t *testing.T) {
 	}
 }
 
-// randomCommand makes commands of which many are refused.
+// randomCommand returns a random command; many of these commands are refused.
 func randomCommand(r *rand.Rand) Command {
 	id := func() NodeID { return MakeNodeID(fmt.Sprintf("n%d", 1+r.IntN(4)), uint64(1+r.IntN(3))) }
 	switch r.IntN(7) {

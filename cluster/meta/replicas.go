@@ -5,28 +5,28 @@ import (
 	"slices"
 )
 
-// MaxReplicas bounds the replicas wanted of a shard: more would make its writes
-// slower and no safer.
+// MaxReplicas is the most replicas that a shard may have: more would make its writes slower and no
+// safer.
 const MaxReplicas = 7
 
-// Going is a replica that is not wanted any more and has not gone yet.
+// Going is a replica that should no longer exist and has not been deleted yet.
 type Going struct {
 	Node NodeID `json:"node"`
-	// Since is the log index at which it ceased to be wanted, by which one going
-	// of a node is told from another.
+	// Since is the log index of the command that ended the replica. It distinguishes this removal
+	// from another one of the same node and shard.
 	Since uint64 `json:"since"`
-	// LetGo: the shard's Raft group has taken the node out, for good, so that the
-	// node may delete its data.
+	// LetGo is true if the shard's Raft group has removed the node for good, so that the node may
+	// delete its data.
 	LetGo bool `json:"let_go,omitempty"`
 }
 
-// Has reports whether a replica of the shard is wanted on a node.
+// Has reports whether the shard should have a replica on a node.
 func (s *Shard) Has(id NodeID) bool {
 	_, ok := slices.BinarySearch(s.Replicas, id)
 	return ok
 }
 
-// GoingFrom finds the going replica of a node.
+// GoingFrom returns the going replica of a node.
 func (s *Shard) GoingFrom(id NodeID) (Going, bool) {
 	if i := s.goingAt(id); i >= 0 {
 		return s.Going[i], true
@@ -38,13 +38,13 @@ func (s *Shard) goingAt(id NodeID) int {
 	return slices.IndexFunc(s.Going, func(g Going) bool { return g.Node == id })
 }
 
-// Placed reports whether the meta group says where replicas are. A cluster that was
-// created with `replicas 0` has a replica of every shard on every node, until an
-// operator sets the number of replicas.
+// Placed reports whether the meta group decides where replicas are. In a cluster that was created
+// with `replicas 0`, every node has a replica of every shard until an operator sets the number of
+// replicas.
 func (v *View) Placed() bool { return v.Replicas > 0 }
 
-// SetReplicas sets how many replicas each shard is wanted to have. The placement
-// then adds and removes replicas one by one.
+// SetReplicas sets how many replicas each shard should have. The placement then adds and removes
+// replicas one by one.
 type SetReplicas struct {
 	Count int `json:"count"`
 }
@@ -57,14 +57,14 @@ func (c *SetReplicas) apply(v *View) (bool, error) {
 		return false, ErrInvalid.With(fmt.Sprintf("a shard has 1 to %d replicas, not %d", MaxReplicas, c.Count))
 	}
 	changed := v.Replicas != c.Count
-	// Where replicas are until now stays written in the shards (View.finish).
+	// The shards keep the list of their current replicas (View.finish).
 	v.Replicas = c.Count
 	return changed, nil
 }
 
-// PlaceReplica wants one more replica of a shard, on node Add, or one less, on
-// node Drop. It is refused unless the replicas are wanted where Was says: who
-// planned it saw another state.
+// PlaceReplica adds a replica of a shard on node Add, or removes the one on node Drop. It is
+// refused unless Was is the shard's current list of replicas: otherwise the planner saw another
+// state.
 type PlaceReplica struct {
 	Shard uint32   `json:"shard"`
 	Was   []NodeID `json:"was"`
@@ -123,7 +123,7 @@ func (c *PlaceReplica) drop(v *View, s *Shard) (bool, error) {
 	return true, nil
 }
 
-// LetGo notes that a shard's group has taken a going replica out.
+// LetGo records that a shard's group has removed a going replica.
 type LetGo struct {
 	Shard uint32 `json:"shard"`
 	Node  NodeID `json:"node"`
@@ -144,9 +144,9 @@ func (c *LetGo) apply(v *View) (bool, error) {
 	return true, nil
 }
 
-// Dropped notes that a node has deleted a replica of which the group has let
-// go. Only then may the node get another replica of that shard: it has nothing
-// left to mistake for the new one.
+// Dropped records that a node has deleted a replica that its group had removed. Only then may the
+// node get another replica of that shard: no old data is left that it could mistake for the new
+// replica's.
 type Dropped struct {
 	Shard uint32 `json:"shard"`
 	Node  NodeID `json:"node"`
@@ -169,8 +169,8 @@ func (c *Dropped) apply(v *View) (bool, error) {
 	return true, nil
 }
 
-// MarkDrained says that a node should have no replicas and lead no shard, as
-// far as others can take them, or takes that back.
+// MarkDrained sets or clears Drained of a node. A drained node should have no replicas and lead no
+// shard, as far as other nodes can take them.
 type MarkDrained struct {
 	ID      NodeID `json:"id"`
 	Drained bool   `json:"drained"`
@@ -186,8 +186,8 @@ func (c *MarkDrained) apply(v *View) (bool, error) {
 	return changed, nil
 }
 
-// forget takes a removed node's going replicas out of all shards: nobody will
-// come back for them.
+// forget deletes a removed node's going replicas from all shards: that node will not report any
+// more that it has deleted them.
 func (v *View) forget(id NodeID) {
 	for i := range v.Shards {
 		if at := v.Shards[i].goingAt(id); at >= 0 {

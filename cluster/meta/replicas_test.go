@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// placed returns the log of a cluster of n1, n2, n3 whose shards want two
-// replicas, all on n1 so far.
+// placed returns the log of a cluster of n1, n2 and n3 whose shards should have two replicas and
+// have one, on n1.
 func placed(t *testing.T, shards int) (*log, []NodeID) {
 	l := newLog(t)
 	creation := testCreation(shards)
@@ -49,8 +49,8 @@ func TestAReplicaIsAddedAndDroppedOnlyWhereThePlannerLooked(t *testing.T) {
 	}
 }
 
-// A node that has data of a former replica gets no new one: it might take the
-// one for the other.
+// A node that still has data of a former replica gets no new one: it might mistake the old data for
+// the new replica's.
 func TestAReplicaComesBackOnlyWhenTheFormerIsDeleted(t *testing.T) {
 	l, id := placed(t, 1)
 	l.must(&PlaceReplica{Was: id[:1], Add: id[1]})
@@ -59,7 +59,7 @@ func TestAReplicaComesBackOnlyWhenTheFormerIsDeleted(t *testing.T) {
 	l.refused(again, ErrStale, "former replica")
 	since := l.m.View().Shards[0].Going[0].Since
 	l.refused(&Dropped{Node: id[0], Since: since}, ErrInvalid, "has not let go")
-	l.same(&LetGo{Node: id[0], Since: since - 1}) // of an earlier going
+	l.same(&LetGo{Node: id[0], Since: since - 1}) // of an earlier removal
 	l.must(&LetGo{Node: id[0], Since: since})
 	l.same(&LetGo{Node: id[0], Since: since})
 	l.refused(again, ErrStale, "former replica")
@@ -85,8 +85,8 @@ func TestARemovedNodeIsForgottenByItsShards(t *testing.T) {
 	}
 }
 
-// A cluster that was created with `replicas 0` stays as it is until it is told how
-// many replicas are wanted.
+// A cluster that was created with `replicas 0` stays as it is until an operator sets the number of
+// replicas.
 func TestEveryNodeHasEveryShardUntilTheNumberIsSet(t *testing.T) {
 	l := created(t, 2)
 	n2, n3 := testNode("n2", 2, 7000), testNode("n3", 3, 7000)

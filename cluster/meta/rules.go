@@ -7,8 +7,7 @@ import (
 	"strings"
 )
 
-// Bounds of the state, so that it stays small enough to be copied at every
-// change and sent whole.
+// These bounds keep the state small: it is copied at every change and sent whole.
 const (
 	MaxNodes         = 128
 	MaxShards        = 256
@@ -185,8 +184,7 @@ func (c *Detach) apply(v *View) (bool, error) {
 	return true, nil
 }
 
-// bury moves node i to the tombstones and forgets the oldest if there are too
-// many.
+// bury moves node i to the tombstones, and drops the oldest tombstones if there are too many.
 func (v *View) bury(i int) {
 	n := v.Nodes[i]
 	n.State = Removed
@@ -232,7 +230,7 @@ func (c *SetSettings) apply(v *View) (bool, error) {
 	return changed, nil
 }
 
-// Validate reports whether a cluster can be created like this.
+// Validate reports whether a cluster can be created with these choices.
 func (c *Creation) Validate() error {
 	switch {
 	case c.Shards() < 1 || c.Shards() > MaxShards:
@@ -277,7 +275,7 @@ func (n *Node) validate() error {
 	return nil
 }
 
-// ValidateName reports whether name can be a node's.
+// ValidateName reports whether name can be the name of a node.
 func ValidateName(name string) error {
 	if name == "" || len(name) > maxNameBytes {
 		return ErrInvalid.With(fmt.Sprintf("a node's name has 1 to %d characters", maxNameBytes))
@@ -302,7 +300,8 @@ func validateAddr(what, addr string) error {
 	return nil
 }
 
-// liveNode finds a node that should hold replicas, or says what became of it.
+// liveNode finds a node that should hold replicas, or returns a refusal that says what happened to
+// it.
 func liveNode(v *View, id NodeID) (int, error) {
 	i, ok := findNode(v.Nodes, id)
 	if ok && v.Nodes[i].State.Live() {

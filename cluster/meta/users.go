@@ -7,15 +7,15 @@ import (
 	"strconv"
 )
 
-// Bounds of the users.
+// These are the bounds of the users.
 const (
 	MaxUsers      = 4096
 	MaxUserBytes  = 64 << 10
 	MaxUsersBytes = 8 << 20
 )
 
-// Text is any bytes, written as a quoted Go string: JSON alone would change
-// what is no UTF-8.
+// Text holds arbitrary bytes. In JSON it is a quoted Go string: JSON alone would change bytes that
+// are not UTF-8.
 type Text string
 
 // MarshalText writes the text so that every byte of it comes back.
@@ -23,36 +23,37 @@ func (t Text) MarshalText() ([]byte, error) {
 	return []byte(strconv.QuoteToASCII(string(t))), nil
 }
 
-// UnmarshalText reads what MarshalText wrote.
+// UnmarshalText reads a text that MarshalText wrote.
 func (t *Text) UnmarshalText(quoted []byte) error {
 	s, err := strconv.Unquote(string(quoted))
 	*t = Text(s)
 	return err
 }
 
-// User is a user of the clients, as ACL SETUSER made it. What the rules mean is
-// the matter of those who judge by them.
+// User is a user that clients log in as, made by ACL SETUSER. This package does not interpret the
+// rules.
 type User struct {
 	Name  Text `json:"name"`
 	Rules Text `json:"rules"`
-	// Made is the log index at which the user came to be: one that was deleted and
-	// made again is another, and who is logged in as the old one is cut off.
+	// Made is the log index at which the user was made. A user that was deleted and made again is
+	// another user: clients that are logged in as the old one are disconnected.
 	Made uint64 `json:"made"`
 }
 
-// UserRules are a user's rules as they are to be.
+// UserRules are the rules that a user shall have.
 type UserRules struct {
 	Name  Text `json:"name"`
 	Rules Text `json:"rules"`
 }
 
-// ChangeUsers makes, changes and deletes users, all or none. Whoever proposes it
-// has worked the rules out from users whose number of changes was After.
+// ChangeUsers makes, changes and deletes users, all or none. Its proposer has computed the rules
+// from the users after change number After.
 type ChangeUsers struct {
 	After  uint64      `json:"after"`
 	Set    []UserRules `json:"set,omitempty"`
 	Delete []Text      `json:"delete,omitempty"`
-	// First: the cluster must have no users yet; with some, nothing is to do.
+	// First allows the command only while the cluster has no users; if it has some, the command
+	// changes nothing.
 	First bool `json:"first,omitempty"`
 }
 

@@ -32,7 +32,7 @@ func TestUsersAreMadeChangedAndDeletedTogether(t *testing.T) {
 	if l.m.View().Users[0].Made != made {
 		t.Error("a user whose rules change is another one")
 	}
-	// Deleted and made again, in one command or in two, it is another one.
+	// A user that is deleted and made again, in one command or in two, is another user.
 	l.must(&ChangeUsers{After: l.after(), Set: []UserRules{{"ann", "on"}}, Delete: []Text{"ann"}})
 	again := l.m.View().Users[0].Made
 	l.must(&ChangeUsers{After: l.after(), Delete: []Text{"ann"}})
@@ -42,13 +42,13 @@ func TestUsersAreMadeChangedAndDeletedTogether(t *testing.T) {
 	}
 }
 
-// TestUsersChangeFromWhatWasSeen: who worked rules out from users that are no more
-// is told to look again, unless there is nothing left to do.
+// TestUsersChangeFromWhatWasSeen: a proposer that computed rules from an old state of the users
+// must start again, unless nothing is left to do.
 func TestUsersChangeFromWhatWasSeen(t *testing.T) {
 	l := created(t, 1)
 	first := &ChangeUsers{Set: []UserRules{{"ann", "on"}}}
 	l.must(first)
-	l.same(first) // asked again, for the answer was lost
+	l.same(first) // asked again because the answer was lost
 	l.refused(&ChangeUsers{Set: []UserRules{{"ann", "off"}}}, ErrStale, "the users have changed meanwhile")
 	l.refused(&ChangeUsers{After: l.after() + 1, Delete: []Text{"ann"}}, ErrStale, "the users have changed meanwhile")
 	l.same(&ChangeUsers{First: true, Set: []UserRules{{"eve", "on"}}})
@@ -60,13 +60,13 @@ func TestUsersChangeFromWhatWasSeen(t *testing.T) {
 	none.refused(first, ErrNotCreated, "")
 }
 
-// TestUsersAreBounded: what is too much changes nothing, not even in part.
+// TestUsersAreBounded: a command that exceeds a bound changes nothing, not even in part.
 func TestUsersAreBounded(t *testing.T) {
 	l := created(t, 1)
 	l.refused(&ChangeUsers{Set: []UserRules{{"ann", "on"}, {"", "on"}}}, ErrInvalid, "needs a name")
 	l.refused(&ChangeUsers{Set: []UserRules{{"ann", Text(strings.Repeat("x", MaxUserBytes))}}}, ErrInvalid, "too long")
 	l.must(&ChangeUsers{Set: []UserRules{{"ann", Text(strings.Repeat("x", MaxUserBytes-3))}}})
-	// A command is bounded, too, so users come in pieces.
+	// A command has a bound as well, so users come in pieces.
 	const piece = 512
 	many := make([]UserRules, MaxUsers)
 	for i := range many {
@@ -94,7 +94,7 @@ func TestUsersAreBounded(t *testing.T) {
 	t.Error("all were taken")
 }
 
-// TestEarlierViewsKeepTheirUsers: views are read without a lock.
+// TestEarlierViewsKeepTheirUsers: an earlier view must not change, because readers take no lock.
 func TestEarlierViewsKeepTheirUsers(t *testing.T) {
 	l := created(t, 1)
 	l.must(&ChangeUsers{Set: []UserRules{{"ann", "on"}, {"bob", "on"}}})

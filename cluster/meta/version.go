@@ -13,8 +13,8 @@ var known = version.Known()
 // KnownVersion is the newest cluster version that this program knows.
 func KnownVersion() int { return known }
 
-// CheckVersion refuses a cluster version that this program does not know, in
-// words for the one who started it.
+// CheckVersion refuses a cluster version that this program does not know. The error is written for
+// the person who started it.
 func CheckVersion(version int) error {
 	if version <= KnownVersion() {
 		return nil
@@ -22,8 +22,8 @@ func CheckVersion(version int) error {
 	return fmt.Errorf("%w (the cluster is at version %d, this lockstepd knows versions up to %d)", ErrVersion, version, KnownVersion())
 }
 
-// RaiseVersion lets nodes write what a newer version brings. Its proposer has asked
-// every node whether it knows the version.
+// RaiseVersion allows nodes to write what a newer version introduced. Its proposer has asked every
+// node whether it knows the version.
 type RaiseVersion struct {
 	To int `json:"to"`
 }
@@ -39,8 +39,7 @@ func (c *RaiseVersion) apply(v *View) (bool, error) {
 	return true, nil
 }
 
-// cameWith is the version that a command came with, or the newest one that a setting
-// in it came with. Tests change it.
+// cameWith returns the version that introduced a command, or a setting. Tests change it.
 var cameWith = version.Since
 
 func needs(c Command) int {
@@ -54,8 +53,8 @@ func needs(c Command) int {
 	return needed
 }
 
-// checkNeeds refuses a command that not every node of the cluster may be able to
-// read. The first raise must come before the cluster has what it brings.
+// checkNeeds refuses a command that some node of the cluster may not be able to read. The version
+// must be raised before the cluster uses what the version introduced.
 func checkNeeds(v *View, c Command) error {
 	raise, raises := c.(*RaiseVersion)
 	switch {

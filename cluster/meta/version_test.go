@@ -7,15 +7,15 @@ import (
 	"testing"
 )
 
-// as runs a test as a program that knows cluster versions up to one, and for which
-// some commands and settings came with later versions than the first.
+// as runs the rest of a test as a program that knows cluster versions up to newest. brought lists
+// commands and settings with the later version that introduced each.
 func as(t *testing.T, newest int, brought map[string]int) {
 	was, cameBefore := known, cameWith
 	known, cameWith = newest, func(name string) int { return brought[name] }
 	t.Cleanup(func() { known, cameWith = was, cameBefore })
 }
 
-// What came with a version is refused until the cluster has that version.
+// A command or setting is refused until the cluster has the version that introduced it.
 func TestCommandsWaitForTheirVersion(t *testing.T) {
 	as(t, 3, map[string]int{"mark-drained": 2, "change-users": 3, "script-max-call-depth": 3})
 	m := firstCluster(t)
@@ -61,8 +61,8 @@ func TestCommandsWaitForTheirVersion(t *testing.T) {
 	refused(next, depth, "needs version 3")
 }
 
-// A program that does not know the version stops, whether it is told by the log
-// or by a snapshot.
+// A program that does not know the cluster's version stops, whether it learns of the version from
+// the log or from a snapshot.
 func TestAnUnknownVersionStopsTheNode(t *testing.T) {
 	as(t, 2, nil)
 	m := firstCluster(t)
@@ -96,7 +96,7 @@ func TestAnUnknownVersionStopsTheNode(t *testing.T) {
 	}
 }
 
-// firstCluster is a machine with a cluster of the first version.
+// firstCluster is a machine that has a cluster of the first version.
 func firstCluster(t *testing.T) *Machine {
 	t.Helper()
 	m := NewMachine()
@@ -131,7 +131,7 @@ func TestNodesAreGivenUp(t *testing.T) {
 			t.Errorf("shard %d is on %v", s.ID, s.Replicas)
 		}
 	}
-	// Whoever has heard of it already is not told twice.
+	// A node that is already given up is not given up twice.
 	if again, err := next.GiveUp([]NodeID{lost}); err != nil || len(again.Tombstones) != 1 {
 		t.Errorf("%v, %+v", err, again)
 	}

@@ -12,13 +12,13 @@ import (
 	"lockstep/engine/hashslot"
 )
 
-// GroupID is the meta group's number among the Raft groups; shards count from 0.
+// GroupID is the number of the meta group among the Raft groups. Shards count from 0.
 const GroupID uint32 = 1<<32 - 1
 
-// NodeID names one node for ever: its name, a dot, and its incarnation in hex.
+// NodeID identifies one node for ever: its name, a dot, and its incarnation in hex.
 type NodeID string
 
-// MakeNodeID puts a node id together.
+// MakeNodeID makes a node id from its parts.
 func MakeNodeID(name string, incarnation uint64) NodeID {
 	const width = 16
 	id := append(make([]byte, 0, len(name)+1+width), name...)
@@ -27,7 +27,7 @@ func MakeNodeID(name string, incarnation uint64) NodeID {
 	return NodeID(id)
 }
 
-// Incarnation is the part of the id that is the node's own number; 0: the id is none.
+// Incarnation returns the incarnation in the id, or 0 if the id is not valid.
 func (id NodeID) Incarnation() uint64 {
 	dot := strings.LastIndexByte(string(id), '.')
 	if dot < 0 {
@@ -40,56 +40,57 @@ func (id NodeID) Incarnation() uint64 {
 	return n
 }
 
-// NodeState is how far a node's membership has come.
+// NodeState is the state of a node's membership.
 type NodeState string
 
 const (
-	// Joining: known to the cluster; it has not caught up with the meta group yet.
+	// Joining: the cluster knows the node, but the node has not caught up with the meta group yet.
 	Joining NodeState = "joining"
-	// Member: it follows the meta group, as a voter or, where there are enough
-	// of those, as a non-voter.
+	// Member: the node follows the meta group, as a voter or, if there are enough voters, as a
+	// non-voter.
 	Member NodeState = "member"
-	// Leaving: its replicas are being taken away, shard by shard.
+	// Leaving: the cluster is removing the node's replicas, shard by shard.
 	Leaving NodeState = "leaving"
-	// Removed: gone; its id stays known for a while so that it can be told.
+	// Removed: the node is gone. The cluster remembers its id for a while, so that the node can
+	// learn of its removal.
 	Removed NodeState = "removed"
 )
 
 // Live reports whether the node should hold replicas.
 func (s NodeState) Live() bool { return s == Joining || s == Member }
 
-// Node is one node of the cluster, or one that was.
+// Node is a current or former node of the cluster.
 type Node struct {
 	ID          NodeID `json:"id"`
 	Name        string `json:"name"`
 	Incarnation uint64 `json:"incarnation"`
-	// PeerAddr is where other nodes reach it, "host:port"; the host is a name
-	// that is resolved at each dial, or an IP.
+	// PeerAddr is where other nodes reach the node, "host:port". The host is an IP, or a name that
+	// is resolved at each dial.
 	PeerAddr string `json:"peer_addr"`
-	// ClientAddr is what clients are told to dial, and Hostname, if it is
-	// announced, the name that may stand for its host.
+	// ClientAddr is the address that clients are told to dial. Hostname, if announced, is a name
+	// that may replace its host.
 	ClientAddr string `json:"client_addr"`
 	Hostname   string `json:"hostname,omitempty"`
 	AdminAddr  string `json:"admin_addr,omitempty"`
-	// TLSPort is the port of the same host for clients under TLS, 0: there is none.
-	// Where it is ClientAddr's there is no other.
+	// TLSPort is the port for clients under TLS on the same host, or 0 if there is none. If it
+	// equals the port of ClientAddr, there is no port without TLS.
 	TLSPort int       `json:"tls_port,omitempty"`
 	Version string    `json:"version,omitempty"`
 	State   NodeState `json:"state"`
-	// Drained: it should have no replicas and lead nothing; see MarkDrained.
+	// Drained is true if the node should have no replicas and lead nothing; see MarkDrained.
 	Drained bool `json:"drained,omitempty"`
-	// Learner: it follows every group and votes in none, until it is promoted.
+	// Learner is true if the node follows every group and votes in none, until it is promoted.
 	Learner bool `json:"learner,omitempty"`
-	// Forced: its removal was ordered although it may cost a quorum.
+	// Forced is true if its removal was ordered even if it costs a quorum.
 	Forced bool `json:"forced,omitempty"`
-	// DetachedFrom lists, in order, the groups that a leaving node has left: the
-	// shards, and at last the meta group.
+	// DetachedFrom lists the groups that a leaving node has left, in order: the shards, and last
+	// the meta group.
 	DetachedFrom []uint32 `json:"detached_from,omitempty"`
-	// ReplacedBy is the node that took this one's place, if one did.
+	// ReplacedBy is the node that took this one's place, if there is one.
 	ReplacedBy NodeID `json:"replaced_by,omitempty"`
 }
 
-// HashSeed keys the hash tables of one shard's engines, alike on all replicas.
+// HashSeed is the key of the hash tables of one shard's engines. It is the same on all replicas.
 type HashSeed [16]byte
 
 // MarshalText writes the seed in hex.
@@ -104,18 +105,18 @@ func (s *HashSeed) UnmarshalText(text []byte) error {
 	return err
 }
 
-// Creation holds the choices made when the cluster was created, for ever.
+// Creation holds the choices made when the cluster was created. They never change.
 type Creation struct {
-	// CreatedMs is when, in Unix time; for people.
+	// CreatedMs is the time of creation, in Unix milliseconds. It is only shown to people.
 	CreatedMs int64 `json:"created_ms"`
 	// LockSlots is the size of every engine's lock table.
 	LockSlots int `json:"lock_slots"`
-	// HeartbeatMs and ElectionMs must be equal on all nodes, for the read
-	// lease rests on them.
+	// HeartbeatMs and ElectionMs must be equal on all nodes, because the read lease depends on
+	// them.
 	HeartbeatMs int `json:"heartbeat_ms"`
 	ElectionMs  int `json:"election_ms"`
-	// Replicas is how many replicas each shard was wanted to have; 0: one on every
-	// node (View.Placed).
+	// Replicas is how many replicas each shard was to have at creation; 0 means one on every node
+	// (View.Placed).
 	Replicas int `json:"replicas,omitempty"`
 	// Seeds has one hash seed per shard, so its length is the number of shards.
 	Seeds []HashSeed `json:"seeds"`
@@ -124,14 +125,14 @@ type Creation struct {
 // Shards is the number of shards.
 func (c *Creation) Shards() int { return len(c.Seeds) }
 
-// Shard is one shard's place: its hash slots and who replicates it.
+// Shard is one shard: its hash slots, and the nodes that replicate it.
 type Shard struct {
 	ID        uint32 `json:"id"`
 	FirstSlot uint16 `json:"first_slot"`
 	LastSlot  uint16 `json:"last_slot"`
 	// Replicas are the nodes that should have a replica, ordered by id.
 	Replicas []NodeID `json:"replicas"`
-	// Going are nodes that should not have one any more, and may still.
+	// Going are replicas that should no longer exist and have not been deleted yet.
 	Going []Going `json:"going,omitempty"`
 }
 
@@ -139,15 +140,14 @@ type Shard struct {
 type View struct {
 	// ClusterID is empty until the cluster is created.
 	ClusterID string `json:"cluster_id"`
-	// ClusterVersion says what nodes may write (package version).
+	// ClusterVersion decides what nodes may write (package version).
 	ClusterVersion int `json:"cluster_version"`
 	// Epoch grows by one with every change.
 	Epoch uint64 `json:"epoch"`
 	// Index is the log index of the last applied command.
 	Index    uint64   `json:"index"`
 	Creation Creation `json:"creation"`
-	// Replicas is how many replicas each shard is wanted to have; 0: one on every
-	// node (Placed).
+	// Replicas is how many replicas each shard should have; 0 means one on every node (Placed).
 	Replicas int `json:"replicas_wanted,omitempty"`
 	// Nodes are ordered by id; removed ones are in Tombstones.
 	Nodes []Node `json:"nodes"`
@@ -158,23 +158,23 @@ type View struct {
 	// Users are ordered by name; UserChanges counts their changes.
 	Users       []User `json:"users,omitempty"`
 	UserChanges uint64 `json:"user_changes,omitempty"`
-	// Done are the newest commands, oldest first. Forgotten is the index of the last
-	// command before them, which is not remembered any more.
+	// Done are the newest commands, oldest first. Forgotten is the index of the last command before
+	// them that is no longer remembered.
 	Done      []Done `json:"done,omitempty"`
 	Forgotten uint64 `json:"forgotten,omitempty"`
 
-	// shardOfSlot is shared by all views: shards keep their slots.
+	// shardOfSlot is shared by all views: the slots of a shard never change.
 	shardOfSlot *[hashslot.Count]uint16
 }
 
-// ShardOfSlot returns the number of the shard that owns a hash slot; 0 while
-// the cluster has not been created.
+// ShardOfSlot returns the number of the shard that owns a hash slot. Before the cluster is created
+// it returns 0.
 func (v *View) ShardOfSlot(slot uint16) int { return int(v.shardOfSlot[slot]) }
 
 // Created reports whether the cluster exists yet.
 func (v *View) Created() bool { return v.ClusterID != "" }
 
-// Node finds a node by id, also a removed one that is still known.
+// Node finds a node by id. It also finds a removed node that is still remembered.
 func (v *View) Node(id NodeID) (Node, bool) {
 	if i, ok := findNode(v.Nodes, id); ok {
 		return v.Nodes[i], true
@@ -187,7 +187,7 @@ func (v *View) Node(id NodeID) (Node, bool) {
 	return Node{}, false
 }
 
-// ByIncarnation finds a node that has not been removed by its incarnation.
+// ByIncarnation finds a node by its incarnation, unless it has been removed.
 func (v *View) ByIncarnation(incarnation uint64) (Node, bool) {
 	for i := range v.Nodes {
 		if v.Nodes[i].Incarnation == incarnation {
@@ -197,8 +197,8 @@ func (v *View) ByIncarnation(incarnation uint64) (Node, bool) {
 	return Node{}, false
 }
 
-// Lookup finds a node that has not been removed by its id or its name. Of two
-// with one name, the live one is meant.
+// Lookup finds a node by its id or its name, unless it has been removed. If two nodes have the
+// name, it prefers the live one.
 func (v *View) Lookup(idOrName string) (Node, bool) {
 	if i, ok := findNode(v.Nodes, NodeID(idOrName)); ok {
 		return v.Nodes[i], true
@@ -215,8 +215,8 @@ func (v *View) Lookup(idOrName string) (Node, bool) {
 	return v.Nodes[found], true
 }
 
-// ByPeerAddr finds the node that is reached at a peer address, the live one if
-// one is leaving the same address.
+// ByPeerAddr finds the node with a peer address. If a leaving node has the same address as a live
+// one, it returns the live one.
 func (v *View) ByPeerAddr(addr string) (Node, bool) {
 	found := -1
 	for i := range v.Nodes {
@@ -241,7 +241,7 @@ func (v *View) Live() []Node {
 	return live
 }
 
-// HasLeftShards reports whether every shard has let go of a node.
+// HasLeftShards reports whether every shard has removed a node.
 func (v *View) HasLeftShards(n Node) bool {
 	if n.State == Removed {
 		return true
@@ -253,7 +253,7 @@ func (v *View) HasLeftShards(n Node) bool {
 	return left == len(v.Shards)
 }
 
-// clone copies what a command may change.
+// clone copies the parts that a command may change.
 func (v *View) clone() *View {
 	c := *v
 	c.Nodes = slices.Clone(v.Nodes)
@@ -266,7 +266,7 @@ func (v *View) clone() *View {
 	return &c
 }
 
-// finish derives what follows from the rest.
+// finish computes the fields that are derived from the others.
 func (v *View) finish() {
 	if len(v.Shards) == 0 {
 		v.shardOfSlot = new([hashslot.Count]uint16)
@@ -280,7 +280,7 @@ func (v *View) finish() {
 	}
 }
 
-// placeEverywhere wants a replica of every shard on every live node.
+// placeEverywhere sets every live node as a replica of every shard.
 func (v *View) placeEverywhere() {
 	live := v.Live()
 	replicas := make([]NodeID, len(live))

@@ -27,8 +27,8 @@ func TestAnIncarnationIsReadFromAnID(t *testing.T) {
 	}
 }
 
-// TestASnapshotIsJudgedWhenItArrives: what was changed or cut on its way is refused before it
-// is taken; what no cluster has is refused when it is read.
+// TestASnapshotIsJudgedWhenItArrives: a snapshot that was changed or cut on its way is refused on
+// arrival. A snapshot with shards that no cluster has is refused when it is read.
 func TestASnapshotIsJudgedWhenItArrives(t *testing.T) {
 	arrives := func(data []byte) error {
 		var a Arrival

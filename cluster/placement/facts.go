@@ -7,42 +7,42 @@ import (
 	"lockstep/cluster/meta"
 )
 
-// Facts are what is known of a cluster beside its view.
+// Facts are what is known about a cluster in addition to its view.
 type Facts struct {
 	// Nodes has the facts about each node by its id. A node that is missing is not alive.
 	Nodes map[meta.NodeID]NodeFacts
-	// Shards has the facts about each shard by its number. It is short or empty if nothing
-	// is known.
+	// Shards has the facts about each shard by its number. It may be shorter than the number of
+	// shards; nothing is known about the rest.
 	Shards []ShardFacts
 }
 
 // NodeFacts is what is known of a node.
 type NodeFacts struct {
-	// Alive: it has answered lately.
+	// Alive is true if the node has answered lately.
 	Alive bool
-	// Steady: it has been alive for a while, so that it may lead.
+	// Steady is true if the node has been alive for a while, so that it may lead.
 	Steady bool
-	// Missing: it has not answered for so long that nothing need wait for it.
+	// Missing is true if the node has been silent for so long that no change should wait for it.
 	Missing bool
-	// Lost: it has been dead for so long that other nodes should get its replicas.
+	// Lost is true if the node has been dead for so long that other nodes should get its replicas.
 	Lost bool
-	// ClockOff is how far its clock is ahead of the others', where that is more than it may be; else 0. It keeps its
-	// replicas, and leads nothing that others can lead.
+	// ClockOff is how far the node's clock is ahead of the others', or 0 if the difference is
+	// allowed. A node with a wrong clock keeps its replicas, and leads only shards that no other
+	// node can lead.
 	ClockOff time.Duration
 }
 
-// ShardFacts is what a shard's leader says; the zero value: no leader is known.
+// ShardFacts is what a shard's leader reports. It is zero if no leader is known.
 type ShardFacts struct {
-	// Leader is who leads the shard; empty: nobody, as far as is known.
+	// Leader is the shard's leader, or empty if none is known.
 	Leader meta.NodeID
-	// Steady: it has led for a while.
+	// Steady is true if the leader has led for a while.
 	Steady bool
 	// Members are the servers of the Raft group.
 	Members []Member
 	// LastIndex is the end of the leader's log.
 	LastIndex uint64
-	// Waits says in words why the leader does not change the members as the view
-	// wants them.
+	// Waits says in words why the leader does not change the members as the view wants.
 	Waits string
 }
 
@@ -50,9 +50,10 @@ type ShardFacts struct {
 type Member struct {
 	Node  meta.NodeID `json:"node"`
 	Voter bool        `json:"voter"`
-	// Match is the last log index that it is known to have; 0: none yet.
+	// Match is the last log index that the server is known to have; 0 means none yet.
 	Match uint64 `json:"match"`
-	// SentBytes of SnapshotBytes are on their way to it; 0: it is sent no snapshot.
+	// SentBytes of SnapshotBytes have been sent to the server; both are 0 if no snapshot is being
+	// sent.
 	SentBytes     int64 `json:"sent_bytes,omitempty"`
 	SnapshotBytes int64 `json:"snapshot_bytes,omitempty"`
 }
@@ -76,23 +77,23 @@ func (s *ShardFacts) has(id meta.NodeID) bool {
 	return slices.ContainsFunc(s.Members, func(m Member) bool { return m.Node == id })
 }
 
-// Limits bound what is done at one time.
+// Limits bound what is done at the same time.
 type Limits struct {
-	// CopiesMax is how many shards may have a replica on its way at one time.
+	// CopiesMax is how many shards may be copying a replica at the same time.
 	CopiesMax int
-	// Still: nothing is moved for the sake of balance alone.
+	// Still is true if nothing may be moved only for balance.
 	Still bool
 }
 
-// Kind is what a Step does.
+// Kind is the kind of a Step.
 type Kind string
 
 const (
-	// AddReplica wants a replica on Node.
+	// AddReplica puts a replica on Node.
 	AddReplica Kind = "add"
-	// DropReplica wants none on Node any more.
+	// DropReplica removes the replica on Node.
 	DropReplica Kind = "drop"
-	// MoveLeader gives the leadership to Node.
+	// MoveLeader moves the leadership to Node.
 	MoveLeader Kind = "lead"
 )
 
@@ -101,21 +102,21 @@ type Step struct {
 	Kind  Kind
 	Shard uint32
 	Node  meta.NodeID
-	// Was is where replicas are wanted before it.
+	// Was lists the nodes that should have a replica before the step.
 	Was []meta.NodeID
-	// Why says so in words.
+	// Why is the reason in words.
 	Why string
 }
 
-// Result is what Plan makes of a cluster.
+// Result is the result of Plan.
 type Result struct {
-	// Steps may be carried out now, all of them.
+	// Steps may all be carried out now.
 	Steps []Step
-	// Waits says in words what is wanted and cannot be done now, by shard.
+	// Waits says in words, by shard, which wanted change is not possible now.
 	Waits map[uint32]string
 	// Moving are the shards on which a change is under way.
 	Moving []uint32
-	// Balanced: nothing is left to do and nothing under way, nor is a node coming
-	// or leaving.
+	// Balanced is true if nothing is left to do, no change is under way, and no node is joining or
+	// leaving.
 	Balanced bool
 }

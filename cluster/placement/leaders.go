@@ -8,15 +8,15 @@ import (
 	"lockstep/cluster/meta"
 )
 
-// leaderPlan is who leads how many shards.
+// leaderPlan plans changes of leadership.
 type leaderPlan struct {
 	*planner
-	// leads counts the shards that each node leads, of those whose leader may stay.
+	// leads counts the shards that each node leads.
 	leads map[meta.NodeID]int
 }
 
-// lead plans at most one change of leadership: each is a pause for the clients
-// of its shard.
+// lead plans at most one change of leadership, because each is a pause for the clients of its
+// shard.
 func (p *planner) lead() {
 	l := &leaderPlan{planner: p, leads: map[meta.NodeID]int{}}
 	for i := range p.view.Shards {
@@ -35,7 +35,7 @@ func (l *leaderPlan) mayLead(id meta.NodeID) bool {
 	return l.isGood(id) && f.Alive && f.Steady && f.ClockOff == 0
 }
 
-// heirs are the replicas of a shard that could lead it instead of its leader.
+// heirs returns the nodes with a replica of a shard that could lead it instead of its leader.
 func (l *leaderPlan) heirs(i int) []meta.NodeID {
 	f := l.facts.shard(i)
 	if l.taken[i] || f.Leader == "" || !f.Steady {
@@ -51,8 +51,8 @@ func (l *leaderPlan) heirs(i int) []meta.NodeID {
 	return list
 }
 
-// flee moves the leadership away from a node that should not have it. A leaving
-// node hands over by itself when it is taken out.
+// flee moves the leadership away from a node that should not have it. A leaving node hands over by
+// itself when its group removes it.
 func (l *leaderPlan) flee() bool {
 	for i := range l.view.Shards {
 		from := l.facts.shard(i).Leader
@@ -77,9 +77,9 @@ func (l *leaderPlan) flee() bool {
 	return false
 }
 
-// level finds a chain of changes from the node that leads most shards to one
-// that leads at least two fewer, and plans its last link: then the node before
-// has room, and the next plan finds a shorter chain.
+// level searches a chain of changes from the node that leads most shards to one that leads at least
+// two fewer. It plans only the last link: then the node before it has room, and the next plan finds
+// a shorter chain.
 func (l *leaderPlan) level() {
 	for _, from := range l.busiest() {
 		if l.chain(from) {
@@ -88,7 +88,7 @@ func (l *leaderPlan) level() {
 	}
 }
 
-// busiest are the nodes that lead anything, those with most first.
+// busiest returns the nodes that lead at least two shards, those with most first.
 func (l *leaderPlan) busiest() []meta.NodeID {
 	var list []meta.NodeID
 	for _, n := range l.view.Nodes {
@@ -100,7 +100,7 @@ func (l *leaderPlan) busiest() []meta.NodeID {
 	return list
 }
 
-// chain searches breadth first, so that the chain is the shortest.
+// chain searches breadth first, so it finds the shortest chain.
 func (l *leaderPlan) chain(from meta.NodeID) bool {
 	seen := map[meta.NodeID]bool{from: true}
 	for queue := []meta.NodeID{from}; len(queue) > 0; queue = queue[1:] {

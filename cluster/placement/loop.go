@@ -13,22 +13,22 @@ import (
 	"lockstep/cluster/stepper"
 )
 
-// verbReport is the courier's verb for Loop.Report; it is done where the meta
-// group is led.
+// verbReport is the courier's verb for Loop.Report. The leader of the meta group carries it out.
 const verbReport = "placement.report"
 
 const (
-	// idlePause is between two looks at a cluster where nothing is to be done; a
-	// Kick ends it.
+	// idlePause is the time between two looks at a cluster where nothing needs to be done. A Kick
+	// ends it.
 	idlePause = time.Second
-	// busyPause is between two looks while something is under way.
+	// busyPause is the time between two looks while a change is under way.
 	busyPause = 100 * time.Millisecond
 	// aliveWithin is how long ago a node's newest acknowledgement may have been sent.
 	aliveWithin = 3 * time.Second
-	// missingAfter is when a node that should take a replica is given up for another.
+	// missingAfter is how long a node that should get a replica may be silent before another gets
+	// it.
 	missingAfter = 30 * time.Second
-	// steadyNode and steadyLeader are how long a node must have been alive, and a
-	// leader have led, before leadership is moved for the sake of balance.
+	// steadyNode is how long a node must have been alive, and steadyLeader how long a leader must
+	// have led, before leadership moves only for balance.
 	steadyNode   = 5 * time.Second
 	steadyLeader = 2 * time.Second
 	// leaderPause is between two moves of leadership: each is a pause for clients.
@@ -38,34 +38,34 @@ const (
 	stepTimeout = 10 * time.Second
 )
 
-// Meta is what this package needs of the meta group's client.
+// Meta is the part of the meta group's client that this package uses.
 type Meta interface {
 	View() *meta.View
-	// Do lets the leader of the meta group carry out a command.
+	// Do has the leader of the meta group carry out a command.
 	Do(ctx context.Context, c meta.Command) (meta.Result, error)
 }
 
-// Settings are what an operator can set; they may change at any time.
+// Settings are the settings of operators; they may change at any time.
 type Settings struct {
 	Limits
-	// RepairAfter is how long a node must have been dead before other nodes get its
-	// replicas; 0 is for ever.
+	// RepairAfter is how long a node must have been dead before other nodes get its replicas; 0
+	// means never.
 	RepairAfter time.Duration
 }
 
-// Config is what a loop is made with.
+// Config is the configuration of a Loop.
 type Config struct {
 	Self    meta.NodeID
 	Meta    Meta
 	Courier *courier.Courier
 	// Leads reports whether this node leads the meta group.
 	Leads func() bool
-	// Acked is when the newest request to a node was sent that it has acknowledged,
-	// as this node knows it as the meta group's leader; zero: never.
+	// Acked returns the time at which this node, as the meta group's leader, sent the newest
+	// request that a node has acknowledged. It is zero if there is none.
 	Acked func(id meta.NodeID) time.Time
-	// ClockOff is NodeFacts.ClockOff; nil: all clocks are right.
+	// ClockOff is NodeFacts.ClockOff by node. If it is nil, all clocks are right.
 	ClockOff func(id meta.NodeID) time.Duration
-	// Ask asks a node which shards it leads, and how they are.
+	// Ask asks a node which shards it leads, and about their state.
 	Ask func(ctx context.Context, n meta.Node) ([]Led, error)
 	// Transfer moves the leadership of a shard to a node.
 	Transfer func(ctx context.Context, shard uint32, to meta.NodeID) error
@@ -73,44 +73,45 @@ type Config struct {
 	Log      *slog.Logger
 }
 
-// Led is what a node says of a shard that it leads.
+// Led is what a node reports about a shard that it leads.
 type Led struct {
 	Shard uint32 `json:"shard"`
 	Term  uint64 `json:"term"`
-	// ForMs is for how long it has led it.
+	// ForMs is how long the node has led the shard.
 	ForMs     int64    `json:"for_ms"`
 	Members   []Member `json:"members"`
 	LastIndex uint64   `json:"last_index"`
 	Waits     string   `json:"waits,omitempty"`
 }
 
-// Loop keeps the cluster as Plan wants it, on the node that leads the meta
-// group; on the others it rests.
+// Loop carries out the steps of Plan on the node that leads the meta group. On the other nodes it
+// does nothing.
 type Loop struct {
 	*stepper.Stepper
 	cfg Config
 
-	// movedLeader is when a leadership was last moved. It is the loop's own.
+	// movedLeader is when a leadership was last moved. Only the goroutine of the loop uses it.
 	movedLeader time.Time
 
 	mu sync.Mutex // guards since, heard
-	// since is when each node was first seen alive without a break, heard when it
-	// was last, both since this node leads the meta group.
+	// since is when each node was first seen alive without a break, and heard when it was last seen
+	// alive. Both count from when this node became the meta group's leader.
 	since, heard map[meta.NodeID]time.Time
 }
 
-// New returns a loop, and gives its verb to the courier; Run makes it work.
+// New returns a loop and registers its verb with the courier. Run runs the loop.
 func New(cfg Config) *Loop {
 	l := &Loop{cfg: cfg, Stepper: stepper.New(), since: map[meta.NodeID]time.Time{}, heard: map[meta.NodeID]time.Time{}}
 	cfg.Courier.Handle(verbReport, l.serveReport)
 	return l
 }
 
-// Run works until ctx ends. A kick, when the view has changed, makes it look at
-// once.
+// Run runs the loop until ctx ends. A Kick makes it look at once; the node kicks it when the view
+// has changed.
 func (l *Loop) Run(ctx context.Context) { l.Stepper.Run(ctx, l.step) }
 
-// step looks once, carries out what may be done, and says when to look again.
+// step looks once, carries out the steps that are possible, and returns the time until the next
+// look.
 func (l *Loop) step(ctx context.Context) time.Duration {
 	view := l.cfg.Meta.View()
 	if !l.cfg.Leads() {
@@ -121,7 +122,7 @@ func (l *Loop) step(ctx context.Context) time.Duration {
 		return idlePause
 	}
 	facts := l.gather(ctx, view)
-	// What was asked takes a moment; the view of after it is the one to change.
+	// Asking takes a moment, so take the view again.
 	view = l.cfg.Meta.View()
 	r := Plan(view, facts, l.cfg.Settings().Limits)
 	acted := false
@@ -141,7 +142,7 @@ func (l *Loop) forget() {
 	l.mu.Unlock()
 }
 
-// carryOut does one step; false: not now.
+// carryOut carries out one step. It returns false if the step is not possible now.
 func (l *Loop) carryOut(ctx context.Context, s Step) bool {
 	ctx, cancel := context.WithTimeout(ctx, stepTimeout)
 	defer cancel()
@@ -163,13 +164,13 @@ func (l *Loop) carryOut(ctx context.Context, s Step) bool {
 		l.cfg.Log.Info("placing", "step", string(s.Kind), "shard", s.Shard, "node", s.Node, "reason", s.Why)
 		return true
 	case errors.Is(err, meta.ErrStale):
-		return true // another look
+		return true // look again
 	}
 	l.cfg.Log.Warn("a step of the placement failed", "step", string(s.Kind), "shard", s.Shard, "node", s.Node, "error", err)
 	return false
 }
 
-// gather asks every node what it leads, all at one time.
+// gather asks all nodes in parallel which shards they lead.
 func (l *Loop) gather(ctx context.Context, view *meta.View) *Facts {
 	f := &Facts{Nodes: l.nodes(view, time.Now()), Shards: make([]ShardFacts, len(view.Shards))}
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
@@ -179,7 +180,7 @@ func (l *Loop) gather(ctx context.Context, view *meta.View) *Facts {
 	for i, n := range view.Nodes {
 		if f.Nodes[n.ID].Alive {
 			all.Go(func() {
-				// Who does not answer leads nothing, as far as is known.
+				// A node that does not answer counts as leading nothing.
 				said[i], _ = l.cfg.Ask(ctx, n)
 			})
 		}
@@ -200,7 +201,7 @@ func (l *Loop) gather(ctx context.Context, view *meta.View) *Facts {
 	return f
 }
 
-// nodes reports which nodes are alive, and for how long.
+// nodes returns which nodes are alive, and for how long.
 func (l *Loop) nodes(view *meta.View, now time.Time) map[meta.NodeID]NodeFacts {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -231,7 +232,7 @@ func (l *Loop) nodes(view *meta.View, now time.Time) map[meta.NodeID]NodeFacts {
 	return facts
 }
 
-// Ask asks the meta group's leader where replicas are and what is to be done.
+// Ask asks the meta group's leader where replicas are and what it plans to do.
 func Ask(ctx context.Context, c *courier.Courier) (*Report, error) {
 	body, err := c.Do(ctx, meta.GroupID, verbReport, nil)
 	if err != nil {

@@ -12,11 +12,11 @@ import (
 	"lockstep/cluster/meta/courier"
 )
 
-// stage is a world with a loop in front of it.
+// stage is a world with a loop that works on it.
 type stage struct {
 	*world
 	loop *Loop
-	// acked is when each node last acknowledged; now moves by hand.
+	// acked is when each node last acknowledged; the tests set it.
 	acked map[meta.NodeID]time.Time
 	says  map[meta.NodeID][]Led
 	leads bool
@@ -83,7 +83,7 @@ func TestANodeIsMissingThenLostAndSteadyOnlyAfterAWhile(t *testing.T) {
 	if got := at(time.Hour, false); got.Lost || !got.Missing {
 		t.Errorf("without repair: %+v", got)
 	}
-	// Who begins to lead the meta group counts from then.
+	// A node that becomes the meta group's leader counts from then.
 	s.loop.forget()
 	s.limit.RepairAfter = time.Minute
 	if got := at(2*time.Hour, false); got != (NodeFacts{}) {
@@ -105,8 +105,7 @@ func TestOfTwoWhoSayTheyLeadTheNewerTermIsBelieved(t *testing.T) {
 	}
 }
 
-// The loop rests where the meta group is not led, and carries out what the plan
-// says where it is.
+// The loop does nothing where the meta group is not led, and carries out the plan where it is.
 func TestTheLoopActsOnTheMetaGroupsLeaderAlone(t *testing.T) {
 	s := staged(t, 1, 3)
 	n := s.view().Nodes
@@ -122,7 +121,7 @@ func TestTheLoopActsOnTheMetaGroupsLeaderAlone(t *testing.T) {
 	if pause := s.loop.step(t.Context()); pause != busyPause || len(s.view().Shards[0].Replicas) != 2 {
 		t.Fatalf("%v %+v", pause, s.view().Shards)
 	}
-	// That replica is on its way: nothing else is begun.
+	// That replica is being copied, so no other change begins.
 	if pause := s.loop.step(t.Context()); pause != busyPause || len(s.view().Shards[0].Replicas) != 2 {
 		t.Fatalf("%v %+v", pause, s.view().Shards)
 	}
@@ -142,13 +141,13 @@ func TestLeadersMoveOneByOneWithAPause(t *testing.T) {
 	if !s.loop.carryOut(t.Context(), step) || len(s.moved) != 2 {
 		t.Fatalf("moved to %v", s.moved)
 	}
-	// A step for a state that has changed is forgotten.
+	// A step that was planned for an older state is dropped.
 	if !s.loop.carryOut(t.Context(), Step{Kind: AddReplica, Was: []meta.NodeID{"x"}, Node: step.Node}) || len(s.view().Shards[0].Replicas) != 1 {
 		t.Fatalf("%+v", s.view().Shards)
 	}
 }
 
-// The forecast of a dry run is what then happens: after it nothing is left.
+// The forecast of a dry run comes true: after its steps nothing is left to do.
 func TestTheForecastEndsWithABalancedCluster(t *testing.T) {
 	for seed := range uint64(20) {
 		w := newWorld(t, seed, 1+int(seed)%9, 3, 3)
@@ -171,7 +170,7 @@ func TestTheForecastEndsWithABalancedCluster(t *testing.T) {
 				t.Errorf("seed %d: %+v is there already, at %d", seed, s, at)
 			}
 		}
-		// The real thing needs as many additions.
+		// The real run needs as many additions.
 		adds := func(list []Step) (n int) {
 			for _, s := range list {
 				if s.Kind == AddReplica {

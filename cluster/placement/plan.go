@@ -8,30 +8,29 @@ import (
 	"lockstep/cluster/meta"
 )
 
-// planner is what Plan works with.
+// planner holds the input of Plan and its work so far.
 type planner struct {
 	view   *meta.View
 	facts  *Facts
 	limits Limits
 
-	// good are the nodes that may have replicas in the long run, open those of
-	// them that can take one now; both ordered by id.
+	// good are the nodes that may keep replicas, and open those of them that can take one now. Both
+	// are ordered by id.
 	good, open []meta.NodeID
-	// load counts the replicas of each node as it will be when what is under way
-	// has ended.
+	// load counts the replicas that each node will have when the changes under way have ended.
 	load map[meta.NodeID]int
-	// extra is, per shard, the replica that it should lose; empty: none.
+	// extra is, per shard, the node whose replica should go, or empty.
 	extra []meta.NodeID
-	// copies counts the shards with a replica on its way.
+	// copies counts the shards that are copying a replica.
 	copies int
-	// taken are the shards that have a step, or a change under way.
+	// taken are the shards that have a step in this plan, or a change under way.
 	taken  []bool
 	result Result
 }
 
-// Plan decides what to do next, so that every shard has its replicas on nodes
-// that answer and both replicas and leaders are spread evenly. It is a pure
-// function; its steps are for different shards and may be carried out together.
+// Plan decides what to do next, so that every shard has its replicas on nodes that answer, and
+// replicas and leaders are spread evenly. It is a pure function. Its steps are for different shards
+// and may be carried out together.
 func Plan(view *meta.View, facts *Facts, limits Limits) Result {
 	p := &planner{
 		view: view, facts: facts, limits: limits, load: map[meta.NodeID]int{},
@@ -52,7 +51,7 @@ func Plan(view *meta.View, facts *Facts, limits Limits) Result {
 			p.fill(i)
 		}
 	}
-	// Replicas that are missing come before beauty.
+	// Missing replicas come before balance.
 	if !limits.Still && !p.wants() {
 		for p.level() {
 		}
@@ -62,13 +61,13 @@ func Plan(view *meta.View, facts *Facts, limits Limits) Result {
 	return p.result
 }
 
-// allStay reports whether nobody is coming or leaving.
+// allStay reports whether no node is joining or leaving.
 func (p *planner) allStay() bool {
 	return !slices.ContainsFunc(p.view.Nodes, func(n meta.Node) bool { return n.State != meta.Member })
 }
 
-// look sorts the nodes, finds the shards on which something is under way, and
-// counts.
+// look finds the good and open nodes and the shards with a change under way, and counts replicas
+// and copies.
 func (p *planner) look() {
 	for _, n := range p.view.Nodes {
 		f := p.facts.node(n.ID)
@@ -99,8 +98,8 @@ func (p *planner) look() {
 	}
 }
 
-// underWay reports whether a shard must be left alone: its group is changing, or
-// has no leader who could tell.
+// underWay reports whether a shard must be left alone: its group is changing, or it has no leader
+// that could report.
 func (p *planner) underWay(i int) bool {
 	s, f := &p.view.Shards[i], p.facts.shard(i)
 	if f.Leader == "" {
@@ -108,15 +107,15 @@ func (p *planner) underWay(i int) bool {
 		return true
 	}
 	if p.arriving(i) != "" {
-		// One that will never vote need not wait for it: to give that up moves no
-		// quorum, and the one that arrives may take long, or be dead as well.
+		// Giving up a replica that will never vote need not wait for the one that arrives: it does
+		// not change the quorum, and the one that arrives may take long, or be dead as well.
 		return p.voteless(i, true) == ""
 	}
 	return slices.ContainsFunc(s.Going, func(g meta.Going) bool { return !g.LetGo && f.has(g.Node) && !p.heldUp(i, g.Node) })
 }
 
-// heldUp reports whether a replica that is to go waits for one that is missing: the group
-// cannot do without it, for another one's node has died meanwhile.
+// heldUp reports whether a replica that should go waits for a missing one: the node of another
+// replica has died since, so the group cannot lose this one.
 func (p *planner) heldUp(i int, id meta.NodeID) bool {
 	why := p.cannotLose(i, id)
 	if why == "" || p.kept(i) >= p.view.Replicas {
@@ -126,11 +125,12 @@ func (p *planner) heldUp(i int, id meta.NodeID) bool {
 	return true
 }
 
-// arriving finds the wanted replica that does not vote yet and will.
+// arriving returns the node of the wanted replica that does not vote yet and will, or "".
 func (p *planner) arriving(i int) meta.NodeID { return p.voteless(i, false) }
 
-// voteless finds a wanted replica that does not vote and should, of a hopeless node
-// or of another. A learner has one where replicas were on every node before.
+// voteless returns the node of a wanted replica that does not vote and should, or "". hopeless
+// selects nodes that are hopeless, or nodes that are not. A replica on a learner does not count;
+// learners have some if replicas were on every node before.
 func (p *planner) voteless(i int, hopeless bool) meta.NodeID {
 	f := p.facts.shard(i)
 	for _, id := range p.view.Shards[i].Replicas {
@@ -141,8 +141,8 @@ func (p *planner) voteless(i int, hopeless bool) meta.NodeID {
 	return ""
 }
 
-// hopeless reports whether a replica that does not vote yet had better be given
-// up: its node leaves or has been away for a while.
+// hopeless reports whether a replica that does not vote yet should be given up: its node is leaving
+// or has been away for a while.
 func (p *planner) hopeless(id meta.NodeID) bool {
 	f := p.facts.node(id)
 	return p.leaving(id) || f.Lost || f.Missing
@@ -158,7 +158,7 @@ func (p *planner) isGood(id meta.NodeID) bool {
 	return ok
 }
 
-// kept counts the replicas of a shard that are where they may stay.
+// kept counts the replicas of a shard on good nodes.
 func (p *planner) kept(i int) int {
 	n := 0
 	for _, id := range p.view.Shards[i].Replicas {
@@ -169,8 +169,8 @@ func (p *planner) kept(i int) int {
 	return n
 }
 
-// takers are the nodes that could take a replica of a shard now, the best
-// first: the successor of a leaving node, then the one that has fewest.
+// takers returns the nodes that could take a replica of a shard now, the best first: the successor
+// of a leaving node, then the node with the fewest replicas.
 func (p *planner) takers(i int) []meta.NodeID {
 	s := &p.view.Shards[i]
 	var list []meta.NodeID
@@ -193,7 +193,7 @@ func (p *planner) takers(i int) []meta.NodeID {
 	return list
 }
 
-// surplus finds the replica that a shard should lose; empty: none now.
+// surplus returns the node whose replica a shard should lose now, or "".
 func (p *planner) surplus(i int) meta.NodeID {
 	s := &p.view.Shards[i]
 	if len(s.Replicas) == 1 {
@@ -219,16 +219,16 @@ func (p *planner) surplus(i int) meta.NodeID {
 	return p.heaviest(i)
 }
 
-// cameInPlace reports whether a leaving node's successor waits at its address,
-// where it cannot be reached before the old one has gone.
+// cameInPlace reports whether a leaving node's successor waits at the same address, where it cannot
+// be reached before the old one has gone.
 func (p *planner) cameInPlace(n meta.Node) bool {
 	next, ok := p.view.Node(n.ReplacedBy)
 	return ok && next.State.Live() && next.PeerAddr == n.PeerAddr
 }
 
-// heaviest is the good replica on the node that has most; of equals one that
-// does not lead, and the last. Where one does not answer, all others are needed:
-// for a while nothing is given up, for it may be back soon, and then that one.
+// heaviest returns the good node whose replica should go: the one with most replicas, among equals
+// one that does not lead, and of these the last. If a good node does not answer, all others are
+// needed: while that node may be back soon, nothing goes, and afterwards its replica does.
 func (p *planner) heaviest(i int) meta.NodeID {
 	for _, id := range p.view.Shards[i].Replicas {
 		n := p.facts.node(id)
@@ -258,7 +258,7 @@ func (p *planner) heaviest(i int) meta.NodeID {
 	return best
 }
 
-// drop takes a surplus replica away, if the others can do without it.
+// drop removes a surplus replica, if the shard can lose it.
 func (p *planner) drop(i int) {
 	id := p.extra[i]
 	if id == "" {
@@ -286,7 +286,7 @@ func (p *planner) whyDrop(i int, id meta.NodeID) string {
 	return fmt.Sprintf("shard %d has %d replicas and %d are wanted", i, len(p.view.Shards[i].Replicas), p.view.Replicas)
 }
 
-// cannotLose says why a shard cannot do without a node's replica now.
+// cannotLose returns why a shard cannot lose a node's replica now, or "".
 func (p *planner) cannotLose(i int, id meta.NodeID) string {
 	f := p.facts.shard(i)
 	if !f.Votes(id) {
@@ -310,15 +310,15 @@ func (p *planner) cannotLose(i int, id meta.NodeID) string {
 	return ""
 }
 
-// fill adds a replica where one is missing.
+// fill adds a replica if one is missing.
 func (p *planner) fill(i int) {
 	if p.kept(i) >= p.view.Replicas {
 		return
 	}
 	list := p.takers(i)
 	if len(list) == 0 {
-		// Fewer nodes than replicas is a cluster that is still small; a replica on
-		// a node that should not have it is worth a word.
+		// A cluster with fewer nodes than replicas is only small, which needs no message. A replica
+		// on a node that should not have it needs one.
 		if bad := len(p.view.Shards[i].Replicas) - p.kept(i); bad > 0 {
 			p.wait(i, "no other node can take a replica of shard %d", i)
 		}
@@ -333,7 +333,7 @@ func (p *planner) fill(i int) {
 	p.add(i, list[0], why)
 }
 
-// add wants a replica on a node, if not too many are on their way.
+// add adds a replica on a node, unless too many are being copied.
 func (p *planner) add(i int, id meta.NodeID, why string) bool {
 	if p.copies >= p.limits.CopiesMax {
 		p.wait(i, "a replica of shard %d for %s waits for other copies to end", i, id)
@@ -345,8 +345,8 @@ func (p *planner) add(i int, id meta.NodeID, why string) bool {
 	return true
 }
 
-// wants reports whether any shard lacks a replica that somebody could take, or
-// has one where it should not be.
+// wants reports whether any shard lacks a replica that some node could take, or has one where it
+// should not be.
 func (p *planner) wants() bool {
 	for i := range p.view.Shards {
 		if p.facts.shard(i).Leader != "" && p.kept(i) < p.view.Replicas && len(p.takers(i)) > 0 {
@@ -356,8 +356,8 @@ func (p *planner) wants() bool {
 	return false
 }
 
-// level begins one move from a node that has at least two replicas more than
-// another. It returns false when there is none, or no more may be begun.
+// level begins one move from a node that has at least two replicas more than another. It returns
+// false if there is no such move, or if no more copies may begin.
 func (p *planner) level() bool {
 	if p.copies >= p.limits.CopiesMax {
 		return false
@@ -380,8 +380,8 @@ func (p *planner) level() bool {
 	return false
 }
 
-// movable finds a shard that can move between two nodes, rather one that the
-// first does not lead.
+// movable returns a shard that can move between two nodes, preferably one that the first does not
+// lead.
 func (p *planner) movable(from, to meta.NodeID) (int, bool) {
 	found := -1
 	for i := range p.view.Shards {
@@ -405,7 +405,7 @@ func (p *planner) step(s Step) {
 	p.result.Steps = append(p.result.Steps, s)
 }
 
-// wait notes the first reason why something wanted for a shard is not done.
+// wait records why a wanted change of a shard is not made, if no reason is recorded yet.
 func (p *planner) wait(i int, format string, args ...any) {
 	if _, said := p.result.Waits[uint32(i)]; !said {
 		p.result.Waits[uint32(i)] = fmt.Sprintf(format, args...)

@@ -12,7 +12,7 @@ import (
 
 var usual = Limits{CopiesMax: 2}
 
-// settle runs the world until nothing is left to do, and returns the rounds.
+// settle runs the world until nothing is left to do, and returns the number of rounds.
 func (w *world) settle() int {
 	w.t.Helper()
 	for round := range 20 * (len(w.groups) + 5) * 10 {
@@ -33,7 +33,7 @@ func (w *world) leavingAny() bool {
 	return slices.ContainsFunc(w.view().Nodes, func(n meta.Node) bool { return n.State == meta.Leaving })
 }
 
-// finishLeaving lets the meta group go last.
+// finishLeaving detaches leaving nodes from the meta group, which they leave last.
 func (w *world) finishLeaving() {
 	for _, n := range w.view().Nodes {
 		if n.State == meta.Leaving && w.view().HasLeftShards(n) {
@@ -53,7 +53,7 @@ func (w *world) describe() string {
 	return b.String()
 }
 
-// good are the nodes that should carry the load.
+// good returns the nodes that should have replicas.
 func (w *world) good() []meta.NodeID {
 	var list []meta.NodeID
 	for _, n := range w.view().Nodes {
@@ -64,8 +64,7 @@ func (w *world) good() []meta.NodeID {
 	return list
 }
 
-// checkSettled asserts what must hold of a settled world whose nodes, but for
-// lost ones, are up.
+// checkSettled checks the invariants of a settled world whose nodes are up, except for lost ones.
 func (w *world) checkSettled() {
 	w.t.Helper()
 	good, v := w.good(), w.view()
@@ -97,8 +96,8 @@ func (w *world) checkSettled() {
 	if most-least > 1 {
 		w.t.Errorf("replicas are spread from %d to %d\n%s", least, most, w.describe())
 	}
-	// Where a node is the only one with room no order is perfect; but as long as
-	// every node has several shards, the leaders are within one, too.
+	// If only one node has room, no order is perfect. But as long as every node has several shards,
+	// the numbers of leaders differ by at most one as well.
 	if most, least := spread(leaders, good); most-least > 1 && len(v.Shards) >= 2*len(good) {
 		w.t.Errorf("leaders are spread from %d to %d\n%s", least, most, w.describe())
 	}
@@ -134,8 +133,7 @@ func TestAWorldOfThreeGrowsToFive(t *testing.T) {
 	}
 }
 
-// Whatever happens to the nodes, no step costs a quorum, and when it is over
-// the world settles evenly.
+// Whatever happens to the nodes, no step costs a quorum, and afterwards the world settles evenly.
 func TestRandomWorldsSettleEvenlyAndLoseNoQuorum(t *testing.T) {
 	for seed := range uint64(150) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
@@ -162,7 +160,7 @@ func TestRandomWorldsSettleEvenlyAndLoseNoQuorum(t *testing.T) {
 	}
 }
 
-// fault does something to a node, now and then; at most one is down at a time.
+// fault does something to a random node, now and then. At most one node is down at a time.
 func (w *world) fault() {
 	nodes := w.view().Nodes
 	n := nodes[w.rng.IntN(len(nodes))]
@@ -217,7 +215,7 @@ func TestALostNodesReplicasAreRepairedElsewhereOrStay(t *testing.T) {
 			t.Errorf("shard %d: %+v", i, s)
 		}
 	}
-	// Nobody is left to take what a second one has.
+	// No node is left to take the replicas of a second lost one.
 	second := w.good()[0]
 	w.up[second], w.lost[second] = false, true
 	w.settle()
@@ -228,8 +226,8 @@ func TestALostNodesReplicasAreRepairedElsewhereOrStay(t *testing.T) {
 	}
 }
 
-// Of three replicas two are wanted, and one of the three nodes does not answer: its
-// replica may go, but none of the two that make the quorum.
+// Of three replicas two are wanted, and one of the three nodes does not answer. Its replica may go,
+// but none of the two that make the quorum.
 func TestNoReplicaGoesThatMakesTheQuorum(t *testing.T) {
 	for _, down := range []int{0, 1, 2} {
 		w := newWorld(t, 1, 1, 3, 3)
@@ -278,8 +276,8 @@ func TestADrainedNodeGivesUpWhatOthersCanTake(t *testing.T) {
 	}
 }
 
-// A node with a wrong clock gives up what it leads to others, is given nothing, and keeps its replicas. Where all
-// others are down it leads on.
+// A node with a wrong clock hands over its leaderships to others, gets no new ones, and keeps its
+// replicas. If all others are down it continues to lead.
 func TestANodeWithAWrongClockLeadsWhereNobodyElseCan(t *testing.T) {
 	for _, nodes := range []int{3, 4} {
 		w := newWorld(t, uint64(nodes), 6, 3, nodes)
@@ -341,9 +339,9 @@ func TestALeavingNodeWithoutASuccessorLeavesAllTheSame(t *testing.T) {
 	w.checkSettled()
 }
 
-// Where a shard was recovered with one replica of three, the others are wanted as
-// long as the lost nodes are not removed. The first that is removed does not wait
-// until the second has been away for long.
+// A shard was recovered with one replica of three. The other two are wanted until the lost nodes
+// are removed. When the first of them is removed, its replacement does not wait until the second
+// has been away for long.
 func TestADeadReplicaThatIsAwaitedHoldsUpNoOther(t *testing.T) {
 	w := newWorld(t, 5, 1, 3, 5)
 	w.settle()
@@ -370,9 +368,8 @@ func TestADeadReplicaThatIsAwaitedHoldsUpNoOther(t *testing.T) {
 	w.checkSettled()
 }
 
-// Where a node dies while a shard has one replica too many, its own is given up,
-// if it does not come back soon: if another went, the three that were left could
-// lose none.
+// A node dies while a shard has one replica too many. If it does not come back soon, its replica is
+// the one that goes: if another went, the group could lose none of the three voters left.
 func TestTheReplicaThatDoesNotAnswerIsTheOneTooMany(t *testing.T) {
 	w := newWorld(t, 5, 1, 4, 4)
 	w.settle()
@@ -392,8 +389,8 @@ func TestTheReplicaThatDoesNotAnswerIsTheOneTooMany(t *testing.T) {
 	w.checkSettled()
 }
 
-// A node dies after the replica of another was told to go, and the group cannot do
-// without that one any more. It can with a newcomer's, so that is not held up.
+// A node dies after another node's replica was told to go, and the group cannot lose that replica
+// any more. It can once a new replica votes, so nothing holds up the new one.
 func TestAReplicaThatCannotGoHoldsUpNoRepair(t *testing.T) {
 	w := newWorld(t, 3, 1, 3, 3)
 	w.settle()
@@ -414,8 +411,8 @@ func TestAReplicaThatCannotGoHoldsUpNoRepair(t *testing.T) {
 	}
 }
 
-// A cluster with a replica everywhere has some that never vote, those of learners.
-// Nobody waits for them when it is told how many there are to be.
+// A cluster with a replica everywhere has some that never vote: those of learners. Nothing waits
+// for these when an operator sets the number of replicas.
 func TestALearnersReplicaIsNotWaitedFor(t *testing.T) {
 	w := newWorld(t, 4, 2, 0, 3)
 	learner := w.node()
@@ -441,8 +438,8 @@ func TestALearnersReplicaIsNotWaitedFor(t *testing.T) {
 	}
 }
 
-// What waits for a node to have been alive for a while is foretold: until then the
-// cluster is not balanced.
+// A change that waits only until a node has been alive for a while is in the forecast: until then
+// the cluster is not balanced.
 func TestACrowdedLeaderIsNotBalanced(t *testing.T) {
 	w := newWorld(t, 1, 4, 3, 3)
 	w.settle()

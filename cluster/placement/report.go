@@ -6,24 +6,24 @@ import (
 	"lockstep/cluster/meta"
 )
 
-// Report is where replicas are, what is moving, and what would be done next,
-// as data: what clusterctl prints. Fields are only ever added.
+// Report says where replicas are, what is moving, and what will be done next. clusterctl prints it.
+// Fields are only ever added.
 type Report struct {
-	// Replicas is how many replicas of each shard are wanted; 0: one on every node,
-	// and nothing is ever moved.
+	// Replicas is how many replicas each shard should have; 0 means one on every node, and then
+	// nothing is ever moved.
 	Replicas int           `json:"replicas"`
 	Nodes    []NodeReport  `json:"nodes"`
 	Shards   []ShardReport `json:"shards"`
-	// Plan is all that is to be done until the cluster is balanced, in order, if
-	// nothing else happens.
+	// Plan lists all steps until the cluster is balanced, in order, if nothing else happens.
 	Plan []StepReport `json:"plan,omitempty"`
-	// Balanced: nothing is to be done, now or later, and nothing is under way.
+	// Balanced is true if nothing needs to be done, now or later, and nothing is under way.
 	Balanced bool `json:"balanced"`
-	// Still: what is in the plan for the sake of balance alone waits to be ordered.
+	// Still is true if the steps of the plan that only improve balance wait for an operator's
+	// order.
 	Still bool `json:"still,omitempty"`
 }
 
-// NodeReport is what a node carries.
+// NodeReport reports the state and the load of a node.
 type NodeReport struct {
 	ID       string `json:"id"`
 	Name     string `json:"name"`
@@ -34,7 +34,7 @@ type NodeReport struct {
 	Leaders  int    `json:"leaders"`
 }
 
-// ShardReport is where a shard is.
+// ShardReport reports where a shard is.
 type ShardReport struct {
 	Shard     uint32          `json:"shard"`
 	FirstSlot int             `json:"first_slot"`
@@ -42,7 +42,7 @@ type ShardReport struct {
 	Leader    string          `json:"leader,omitempty"`
 	LastIndex uint64          `json:"last_index,omitempty"`
 	Replicas  []ReplicaReport `json:"replicas"`
-	// Waits says in words what is wanted for it and cannot be done now.
+	// Waits says in words which wanted change is not possible now.
 	Waits string `json:"waits,omitempty"`
 }
 
@@ -50,11 +50,12 @@ type ShardReport struct {
 type ReplicaReport struct {
 	Node string `json:"node"`
 	ID   string `json:"id"`
-	// State is "voter"; "catching up", which has come to Match of the shard's
-	// LastIndex; "wanted", which the group does not know yet; or "going".
+	// State is "voter"; "catching up": the replica has come to Match of the shard's LastIndex;
+	// "wanted": the group does not know it yet; or "going".
 	State string `json:"state"`
 	Match uint64 `json:"match,omitempty"`
-	// SentBytes of SnapshotBytes are on their way to it; 0: it is sent no snapshot.
+	// SentBytes of SnapshotBytes have been sent to the replica; both are 0 if no snapshot is being
+	// sent.
 	SentBytes     int64 `json:"sent_bytes,omitempty"`
 	SnapshotBytes int64 `json:"snapshot_bytes,omitempty"`
 }
@@ -95,7 +96,7 @@ func reportOf(view *meta.View, facts *Facts, limits Limits) *Report {
 		r.Shards = append(r.Shards, shardReport(&view.Shards[i], facts.shard(i), now.Waits[uint32(i)], name))
 	}
 	for _, s := range Forecast(view, facts) {
-		r.Balanced = false // it waits, or has been told to leave it
+		r.Balanced = false // the step waits, or the loop may not carry it out now
 		r.Plan = append(r.Plan, StepReport{Step: string(s.Kind), Shard: s.Shard, Node: name(s.Node), Why: s.Why})
 	}
 	return r
@@ -143,8 +144,8 @@ func replicaReport(id meta.NodeID, f ShardFacts, name func(meta.NodeID) string) 
 	return r
 }
 
-// Forecast is all that will be done until nothing is left, if every copy
-// succeeds and nothing else happens.
+// Forecast returns all steps until nothing is left to do, if every copy succeeds and nothing else
+// happens.
 func Forecast(view *meta.View, facts *Facts) []Step {
 	v, f := *view, Facts{Nodes: map[meta.NodeID]NodeFacts{}, Shards: slices.Clone(facts.Shards)}
 	v.Shards = slices.Clone(view.Shards)
@@ -154,7 +155,7 @@ func Forecast(view *meta.View, facts *Facts) []Step {
 	}
 	var steps []Step
 	for range forecastRounds {
-		// What is under way ends well.
+		// Every change under way succeeds.
 		for i := range v.Shards {
 			settle(&v.Shards[i], &f.Shards[i])
 		}
@@ -170,8 +171,7 @@ func Forecast(view *meta.View, facts *Facts) []Step {
 	return steps
 }
 
-// forecastRounds bounds a forecast: more rounds than any cluster needs that
-// meta allows.
+// forecastRounds bounds a forecast. No cluster that package meta allows needs more rounds.
 const forecastRounds = 4 * meta.MaxShards * meta.MaxReplicas
 
 func settle(s *meta.Shard, f *ShardFacts) {

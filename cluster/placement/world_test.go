@@ -13,9 +13,9 @@ import (
 	"lockstep/cluster/meta/courier"
 )
 
-// world is a cluster without disks and wires: the meta group's machine, a list
-// of servers per shard, and the nodes that are up. Its shards change their
-// members by membership.Plan, its view by what Plan says.
+// world is a cluster without disks and wires: the meta group's machine, a list of servers per
+// shard, and the nodes that are up. Its shards change their members as membership.Plan says, its
+// view changes as Plan says.
 type world struct {
 	t       *testing.T
 	rng     *rand.Rand
@@ -25,9 +25,9 @@ type world struct {
 	groups  []*group
 	up      map[meta.NodeID]bool
 	lost    map[meta.NodeID]bool
-	// wrong are the nodes whose clocks are.
+	// wrong holds the nodes whose clocks are wrong.
 	wrong map[meta.NodeID]bool
-	// data are the replicas that nodes have on their disks.
+	// data holds the replicas that nodes have on their disks.
 	data map[string]bool
 	// begun are all steps that were carried out.
 	begun []Step
@@ -145,7 +145,7 @@ func (w *world) elect(g *group) {
 	}
 }
 
-// work lets a shard's leader do one thing, and the nodes delete what they may.
+// work lets a shard's leader do one thing, and lets the nodes delete the data that they may.
 func (w *world) work(i int) {
 	g := w.groups[i]
 	w.elect(g)
@@ -181,7 +181,7 @@ func (w *world) work(i int) {
 	}
 }
 
-// report does what shards' leaders and nodes tell the meta group.
+// report proposes what the shards' leaders and the nodes report to the meta group.
 func (w *world) report(view *meta.View, i int, g *group) {
 	in := func(id meta.NodeID) bool {
 		return slices.ContainsFunc(g.servers, func(m membership.Server) bool { return m.ID == id })
@@ -245,9 +245,9 @@ func (w *world) carryOut(s Step) {
 	}
 }
 
-// checkCopies asserts that no copy was begun beyond the limit. Copies of shards
-// whose leader was away at that moment do not count, for nobody could see them,
-// nor those to nodes that leave, which are given up.
+// checkCopies checks that no copy was begun beyond the limit. Copies of shards without a leader at
+// that moment do not count, because the planner cannot see them, nor do copies to leaving nodes,
+// which are given up.
 func (w *world) checkCopies(view *meta.View, facts *Facts, steps []Step, limits Limits) {
 	begun, open := 0, 0
 	for _, s := range steps {

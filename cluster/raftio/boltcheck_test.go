@@ -11,8 +11,8 @@ import (
 	"go.etcd.io/bbolt"
 )
 
-// boltKinds are files of bbolt of several shapes: with and without a list of free pages,
-// buckets that stand in a value or have pages of their own, long values, deletions.
+// boltKinds returns files of bbolt of several shapes: with and without a list of free pages, with
+// buckets inside a value or with pages of their own, with long values, and with deletions.
 func boltKinds(t *testing.T) map[string]string {
 	t.Helper()
 	files := map[string]string{}
@@ -67,7 +67,7 @@ func TestAFileOfBoltIsGoodAsBoltLeavesIt(t *testing.T) {
 	}
 }
 
-// What the examination lets pass bbolt can open and read to its end without a panic.
+// If the examination accepts a file, bbolt can open it and read it to its end without a panic.
 func TestADamagedFileOfBoltIsRefusedOrCanBeRead(t *testing.T) {
 	if testing.Short() {
 		t.Skip("-short: it uses one goroutine")
@@ -102,7 +102,7 @@ func damageBytes(draw *rand.Rand, whole []byte) (what string, damaged []byte) {
 		damaged[at] ^= 1 << draw.IntN(8)
 		return fmt.Sprintf("a bit of byte %d is flipped", at), damaged
 	case 1:
-		at -= at % 512 // at the head of pages there is more to be damaged
+		at -= at % 512 // the heads of pages hold more that can be damaged
 		damaged[at+draw.IntN(min(64, len(whole)-at))] ^= 1 << draw.IntN(8)
 		return fmt.Sprintf("a bit behind byte %d is flipped", at), damaged
 	case 2:
@@ -112,7 +112,7 @@ func damageBytes(draw *rand.Rand, whole []byte) (what string, damaged []byte) {
 	return fmt.Sprintf("it ends at byte %d", at), damaged[:at]
 }
 
-// readBolt opens a file as a store does, reads all that is in it, and writes.
+// readBolt opens a file as a store does, reads everything in it, and writes.
 func readBolt(t *testing.T, what, path string) {
 	t.Helper()
 	defer func() {

@@ -22,7 +22,7 @@ func TestCacheAnswersAsItsStoreWould(t *testing.T) {
 			}
 			must(t, c.StoreLogs(commands(last+1, last+k, term)))
 			last += k
-		case n == 6: // a new leader cuts the end off
+		case n == 6: // a new leader cuts off the end
 			from := first + rng.Uint64N(last-first+1)
 			must(t, c.DeleteRange(from, last))
 			last, term = from-1, term+1

@@ -9,7 +9,7 @@ import (
 	"github.com/hashicorp/raft"
 )
 
-// appliedLog is a raft.FSM that keeps what it was given.
+// appliedLog is a raft.FSM that keeps the entries it gets.
 type appliedLog chan string
 
 func (a appliedLog) Apply(l *raft.Log) any {
@@ -35,8 +35,8 @@ func (a appliedLog) await(t *testing.T, n int) (entries []string) {
 	return entries
 }
 
-// A follower whose log ends with entries of a former leader hears of a new one: that
-// a later entry is committed, before it has been sent that entry.
+// A follower's log ends with entries of a former leader. A new leader reports that a later entry is
+// committed before it has sent that entry.
 func TestWhatAFormerLeaderWroteIsNotCommittedByTheWordOfTheNext(t *testing.T) {
 	const agreed, stale, newer = 10, 5, 2
 	follower, addr := networked(t, "b", NewAcks())

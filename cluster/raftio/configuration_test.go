@@ -42,15 +42,15 @@ func TestConfigurationIsKnownWithItsIndex(t *testing.T) {
 			must(t, s.Log.GetLog(i, &raft.Log{}))
 		}
 		follows(t, s.Configurations, 10, "a,c")
-		// To look an old entry up changes nothing.
+		// Reading an old entry changes nothing.
 		must(t, s.Log.GetLog(1, &raft.Log{}))
 		follows(t, s.Configurations, 10, "a,c")
 	}
 }
 
-// A node ends when it has just written a configuration, and another takes that back
-// when it has started again. Raft reads the end of its log first, and then from the
-// snapshot on.
+// A node ends right after it has written a configuration, and another leader takes that
+// configuration back after the node's restart. Raft reads the end of its log first, and then reads
+// from the snapshot on.
 func TestAConfigurationIsTakenBackAfterARestart(t *testing.T) {
 	for _, kind := range bothKinds {
 		dir := t.TempDir()
@@ -70,13 +70,13 @@ func TestAConfigurationIsTakenBackAfterARestart(t *testing.T) {
 		follows(t, s.Configurations, 9, "a,b,c")
 		must(t, s.Log.DeleteRange(9, 9))
 		follows(t, s.Configurations, 2, "a,b")
-		// Somebody had read it, and comes with it late.
+		// A goroutine had read the configuration before, and records it late.
 		s.Configurations.read(&stale)
 		follows(t, s.Configurations, 2, "a,b")
 	}
 }
 
-// The front of a log may be deleted to its end, while a configuration is appended.
+// The front of a log may be deleted up to its end while a configuration is appended.
 func TestACutTakesBackWhatItHasCut(t *testing.T) {
 	c := NewConfigurations(nil)
 	for _, l := range []*raft.Log{configurationEntry(1, 1, "a"), configurationEntry(2, 1, "a", "b"), configurationEntry(9, 1, "b")} {
@@ -107,7 +107,7 @@ func TestSnapshotBringsItsConfiguration(t *testing.T) {
 		dir := t.TempDir()
 		s, _ := opened(t, dir, kind)
 		must(t, s.Log.StoreLog(configurationEntry(1, 1, "a")))
-		// An entry that was never committed.
+		// This entry was never committed.
 		must(t, s.Log.StoreLog(configurationEntry(90, 1, "x")))
 		snapshot(t, s, 100, 2, 50, "a", "b")
 		follows(t, s.Configurations, 50, "a,b")

@@ -11,14 +11,14 @@ import (
 	"github.com/hashicorp/raft"
 )
 
-// restoredLog is an appliedLog that takes any snapshot.
+// restoredLog is an appliedLog that accepts any snapshot.
 type restoredLog struct{ appliedLog }
 
 func (restoredLog) Restore(r io.ReadCloser) error { return r.Close() }
 
-// A follower's log begins right behind its snapshot, with what a former leader wrote and
-// nobody committed. The next leader has other entries there, and a snapshot that is older
-// than the follower's: nothing but the follower's snapshot tells that they agree.
+// A follower's log begins right behind its snapshot, with entries that a former leader wrote and
+// that were never committed. The next leader has other entries there, and a snapshot that is older
+// than the follower's. Only the follower's snapshot shows that the two agree.
 func TestALogThatBeginsBehindItsSnapshotWithStaleEntriesFollows(t *testing.T) {
 	const covered = 10
 	entry := func(index, term uint64) *raft.Log {
@@ -88,8 +88,8 @@ func TestALogThatBeginsBehindItsSnapshotWithStaleEntriesFollows(t *testing.T) {
 	}
 }
 
-// A snapshot arrives that the log contradicts. The group is about to be opened anew, with
-// the log emptied: what the log took until then, and was acknowledged, would be lost.
+// A snapshot arrives that the log contradicts. The group will be opened again with an empty log:
+// entries that the log accepted until then, and that were acknowledged, would be lost.
 func TestALogThatIsAboutToBeEmptiedAcknowledgesNothing(t *testing.T) {
 	const covered = 12
 	for _, kind := range []string{StoreWAL, StoreBolt} {
@@ -140,9 +140,9 @@ func sendSnapshot(leader *Transport, addr string, index, term uint64) error {
 	return err
 }
 
-// A follower that has what is in a snapshot is sent the entries behind the snapshot next.
-// A follower that has a newer snapshot, and does not take this one, is not sent this one
-// again and again without a pause.
+// A follower that already has the entries of a snapshot is sent the entries behind it next. A
+// follower that has a newer snapshot, and refuses this one, is not sent this one again and again
+// without a pause.
 func TestASnapshotOfWhatAFollowerHasNeedNotBeInstalled(t *testing.T) {
 	stores, _ := opened(t, t.TempDir(), StoreBolt)
 	must(t, stores.Log.StoreLogs(append([]*raft.Log{configurationEntry(1, 1, "a", "b", "c")}, commands(2, 20, 1)...)))
@@ -168,7 +168,7 @@ func TestASnapshotOfWhatAFollowerHasNeedNotBeInstalled(t *testing.T) {
 		t.Errorf("it is known to have %d entries", got)
 	}
 	bounds(t, stores.Log, 1, 20)
-	// A node of a later term follows this leader no more.
+	// A node in a later term no longer follows this leader.
 	req := heartbeat(4)
 	var resp raft.AppendEntriesResponse
 	must(t, leader.AppendEntries("b", raft.ServerAddress(addr), req, &resp))

@@ -15,8 +15,8 @@ import (
 	"github.com/hashicorp/raft"
 )
 
-// ward is a node's folder that is damaged: two groups with logs of their own, or in one
-// journal.
+// ward is the folder of a node, which the test damages: two groups with logs of their own, or with
+// one journal.
 type ward struct {
 	t      *testing.T
 	dir    string
@@ -29,8 +29,8 @@ const (
 	wardCut  = 60
 )
 
-// open opens what is in the folder, and tells how it ended: refused is why it was not
-// opened.
+// open opens the stores in the folder. ended records why the process would end, and refused is why
+// the stores could not be opened.
 func (w *ward) open() (stores map[uint32]*Stores, ended *fatals, refused error) {
 	ended, stores = newFatals(), map[uint32]*Stores{}
 	var j *Journal
@@ -39,7 +39,7 @@ func (w *ward) open() (stores map[uint32]*Stores, ended *fatals, refused error) 
 		if j, refused = OpenJournal(filepath.Join(w.dir, "journal"), w.kind, groups, ended.fatal, silent()); refused != nil {
 			return nil, ended, refused
 		}
-		w.t.Cleanup(func() { go j.Close() }) // a store that has failed may never close
+		w.t.Cleanup(func() { go j.Close() }) // the Close of a store that has failed may never return
 	}
 	for g := range uint32(2) {
 		s, err := OpenStores(&StoresConfig{
@@ -56,8 +56,8 @@ func (w *ward) open() (stores map[uint32]*Stores, ended *fatals, refused error) 
 
 func (w *ward) group(g uint32) string { return filepath.Join(w.dir, "raft", fmt.Sprint("shard-", g)) }
 
-// fill writes terms, votes and entries, long ones among them, cuts the logs at their
-// front, and returns what is in them.
+// fill writes terms, votes and entries, some of them long, cuts the front off the logs, and returns
+// the entries that are left.
 func (w *ward) fill() map[uint32][]*raft.Log {
 	w.t.Helper()
 	stores, _, err := w.open()
@@ -100,7 +100,7 @@ func drawEntries(draw *rand.Rand, first uint64, n int) []*raft.Log {
 	return batch
 }
 
-// copyOf is a copy of the ward's folder.
+// copyOf returns a copy of the ward's folder.
 func (w *ward) copyOf() *ward {
 	w.t.Helper()
 	c := *w
@@ -109,7 +109,7 @@ func (w *ward) copyOf() *ward {
 	return &c
 }
 
-// files are all files but snapshots, which have a test of their own.
+// files returns all files except snapshots, which have a test of their own.
 func (w *ward) files() []string {
 	w.t.Helper()
 	var all []string
@@ -122,7 +122,8 @@ func (w *ward) files() []string {
 	return all
 }
 
-// damage damages a file in its place, where something was written to it, and says how.
+// damage damages a file at a place where something was written, and returns a description of the
+// damage.
 func (w *ward) damage(draw *rand.Rand, path string) string {
 	w.t.Helper()
 	name := strings.TrimPrefix(path, w.dir)
@@ -145,8 +146,8 @@ func (w *ward) damage(draw *rand.Rand, path string) string {
 	return name + ": " + what
 }
 
-// judge reads all that there is to be read. What was written must be there as it was, or
-// the process ends, in words.
+// judge reads everything. What was written must be there unchanged, or the process must end with a
+// reason.
 func (w *ward) judge(what string, all map[uint32][]*raft.Log, live func() string) (refused bool) {
 	w.t.Helper()
 	stores, ended, err := w.open()
@@ -168,7 +169,7 @@ func (w *ward) judge(what string, all map[uint32][]*raft.Log, live func() string
 	return false
 }
 
-// read compares a group with what was written.
+// read compares a group with what was written to it.
 func read(s *Stores, entries []*raft.Log) error {
 	term, err := s.Stable.GetUint64(keyTerm)
 	vote, err2 := s.Stable.GetUint64([]byte(keyVoteTerm))
@@ -193,16 +194,16 @@ func read(s *Stores, entries []*raft.Log) error {
 	return s.Log.StoreLogs(commands(last+1, last+1, wardTerm))
 }
 
-// Whatever is damaged, before a store is opened or while it is open, in a log of either
-// kind, in the groups' journal, in what keeps the vote: all that was written is there, or
-// the process ends with a reason. It does not end with a panic, nor with a memory fault,
-// and it does not go on with less.
+// Any file may be damaged, before a store is opened or while it is open: a log of either kind, the
+// groups' journal, or the file with the vote. Either everything that was written is there, or the
+// process ends with a reason. It ends neither with a panic nor with a memory fault, and it does not
+// continue with less.
 func TestWhatIsDamagedIsSaidInWords(t *testing.T) {
 	if testing.Short() {
 		t.Skip("-short: it uses one goroutine")
 	}
 	was := WALSegmentBytes
-	WALSegmentBytes = 128 << 10 // several of them
+	WALSegmentBytes = 128 << 10 // several segments
 	t.Cleanup(func() { WALSegmentBytes = was })
 	const tries = 30
 	nothing := func() string { return "" }

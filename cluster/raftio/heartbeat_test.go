@@ -17,7 +17,7 @@ import (
 
 func neverHangs() bool { return false }
 
-// networked is a Raft transport over a real port.
+// networked returns a Raft transport over a real port.
 func networked(t *testing.T, id string, acks *Acks) (*Transport, string) {
 	t.Helper()
 	return networkedOn(t, id, acks, neverHangs)
@@ -28,7 +28,7 @@ func networkedOn(t *testing.T, id string, acks *Acks, hangs func() bool) (*Trans
 	return networkedWith(t, id, TransportConfig{Acks: acks, Hangs: hangs, Covered: func(uint64) (last, term uint64) { return 0, 0 }})
 }
 
-// networkedWith is a transport of which cfg says what is not the same in all tests.
+// networkedWith returns a transport. cfg holds the parameters that differ between tests.
 func networkedWith(t *testing.T, id string, cfg TransportConfig) (*Transport, string) {
 	t.Helper()
 	addr := ports.FreeAddr(t)
@@ -73,7 +73,7 @@ func TestHeartbeatsGoThroughTheMainLoop(t *testing.T) {
 	before := Now()
 	var resp raft.AppendEntriesResponse
 	must(t, leader.AppendEntries("b", raft.ServerAddress(addr), heartbeat(4), &resp))
-	// When the answer came proves nothing.
+	// The time at which the answer arrived proves nothing.
 	if sent, at := acks.Sent("b", 4), <-arrived; sent < before || sent > at {
 		t.Errorf("sent at %v: not between %v and its arrival at %v", sent, before, at)
 	}
@@ -95,7 +95,7 @@ func TestAnInstallProvesHowFarALogReachesAndNothingOfATime(t *testing.T) {
 	}
 }
 
-// Each of these would be a sign of life, and keep a follower from voting.
+// Each of these messages would be a sign of life, and would keep a follower from voting.
 func TestALeaderWhoseDiskHangsSaysNothing(t *testing.T) {
 	hangs := false
 	leader, _ := networkedOn(t, "a", NewAcks(), func() bool { return hangs })

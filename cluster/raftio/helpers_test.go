@@ -56,7 +56,7 @@ func (f *fatals) none(t *testing.T) {
 	}
 }
 
-// opened opens stores in a folder, for as long as the test runs.
+// opened opens stores in a folder, for the duration of the test.
 func opened(t *testing.T, dir, kind string) (*Stores, *fatals) {
 	t.Helper()
 	f := newFatals()
@@ -69,7 +69,7 @@ func opened(t *testing.T, dir, kind string) (*Stores, *fatals) {
 	return s, f
 }
 
-// guarded is a guarded store over inner.
+// guarded returns a guarded store over inner.
 func guarded(t *testing.T, inner raft.LogStore, verify func(*raft.Log) error) (*LogStore, *fatals) {
 	t.Helper()
 	f := newFatals()

@@ -10,8 +10,7 @@ import (
 	"github.com/hashicorp/raft"
 )
 
-// How far a snapshot has come is told while it is sent, and to whom one was sent for a
-// while behind it.
+// The progress of a snapshot is reported while it is sent, and its receiver for a while afterwards.
 func TestASnapshotOnItsWayIsToldOf(t *testing.T) {
 	trans := &Transport{}
 	says := func(sent, size int64, lately ...raft.ServerID) {

@@ -19,12 +19,12 @@ type Journal struct {
 	close   func() error
 }
 
-// journalMark is the file that tells that a group's log is in the journal.
+// journalMark is a file in a group's folder. It exists if the group's log is in the journal.
 const journalMark = "shares-journal"
 
-// OpenJournal opens or makes a node's journal in dir, on a log store of a kind;
-// the folder keeps the kind it was made with. groups are the folders of the node's
-// groups: a journal that one of them shares is not made anew. fatal is told why the
+// OpenJournal opens or makes a node's journal in dir, on a log store of the given kind; the folder
+// keeps the kind it was made with. groups are the folders of the node's groups: if one of them
+// shares a journal, a missing journal is not made again. fatal is called with the reason if the
 // process must end.
 func OpenJournal(dir, kind string, groups []string, fatal func(error), log hclog.Logger) (*Journal, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -68,19 +68,18 @@ func HasJournal(dir string) bool {
 // Close closes the files. All groups must be closed.
 func (j *Journal) Close() error { return j.close() }
 
-// Drop forgets a group's entries: its replica has left the node, and its folder
-// is gone.
+// Drop deletes a group's entries from the journal: its replica has left the node, and its folder is
+// gone.
 func (j *Journal) Drop(group uint32) error { return j.journal.Drop(group) }
 
-// HasFolder reports whether there is anything of a group in a folder, whole or not.
+// HasFolder reports whether a folder holds anything of a group, complete or not.
 func HasFolder(dir string) bool {
 	entries, err := os.ReadDir(dir)
 	return err == nil && len(entries) > 0
 }
 
-// DropOthers forgets the entries of all groups but those that have a folder: a
-// crash between the deletion of a replica's folder and Drop leaves such, and
-// nobody would ever ask for them again.
+// DropOthers deletes the entries of all groups without a folder. A crash between the deletion of a
+// replica's folder and Drop leaves such entries, and nothing else would ever delete them.
 func (j *Journal) DropOthers(has func(group uint32) bool) error {
 	for _, group := range j.journal.Groups() {
 		if !has(group) {
@@ -92,8 +91,8 @@ func (j *Journal) DropOthers(has func(group uint32) bool) error {
 	return nil
 }
 
-// group returns a group's log. What a fresh group finds there was left by a
-// replica whose folder is gone: with its vote lost, its entries must go too.
+// group returns a group's log. A fresh group may find entries there that a replica has left whose
+// folder is gone. That replica's vote is lost, so its entries are deleted as well.
 func (j *Journal) group(group uint32, fresh bool) (raft.LogStore, error) {
 	if fresh {
 		if err := j.journal.Drop(group); err != nil {
@@ -103,8 +102,8 @@ func (j *Journal) group(group uint32, fresh bool) (raft.LogStore, error) {
 	return j.journal.Group(group), nil
 }
 
-// sharesJournal reports whether a group's log is in the journal, and notes it in the
-// folder of a fresh one, before anything else is there.
+// sharesJournal reports whether a group's log is in the journal. For a fresh group it records that
+// in the group's folder, before anything else is there.
 func sharesJournal(cfg *StoresConfig, fresh bool) (bool, error) {
 	mark := filepath.Join(cfg.Dir, journalMark)
 	_, err := os.Stat(mark)

@@ -10,7 +10,7 @@ import (
 	"github.com/hashicorp/raft"
 )
 
-// sharing is a node's folder whose groups share a journal.
+// sharing is the folder of a node whose groups share a journal.
 type sharing struct {
 	t         *testing.T
 	dir, kind string
@@ -75,9 +75,8 @@ func (s *sharing) last(group uint32) uint64 {
 	return last
 }
 
-// A group's log lives as long as its folder: a crash between the deletion of the
-// folder and of the entries leaves nothing in the journal, and a group that comes
-// back begins with nothing.
+// A group's log lives as long as its folder: a crash between the deletion of the folder and of the
+// entries leaves nothing in the journal, and a group that comes back starts empty.
 func TestGroupsThatShareAJournalKeepTheirLogsAndNoOthers(t *testing.T) {
 	for _, kind := range bothKinds {
 		t.Run(kind, func(t *testing.T) {
@@ -110,7 +109,7 @@ func TestGroupsThatShareAJournalKeepTheirLogsAndNoOthers(t *testing.T) {
 			if s.last(2) != 0 {
 				t.Errorf("a new replica's log ends at %d", s.last(2))
 			}
-			// The folder alone has gone, while the journal was open.
+			// Only the folder was deleted, while the journal was open.
 			must(t, s.stores[3].Close())
 			must(t, os.RemoveAll(s.groupDir(3)))
 			again, err := s.open(3, s.journal)

@@ -26,13 +26,13 @@ func header(id string) raft.RPCHeader {
 	return raft.RPCHeader{ProtocolVersion: 3, ID: []byte(id), Addr: []byte(id + ":1")}
 }
 
-// judging is a transport that judges and carries nothing.
+// judging returns a transport that checks requests and carries nothing.
 func judging(f Following) *Transport {
 	return &Transport{raft: f, entry: func(l *raft.Log) error { return checkSeal(l) }}
 }
 
-// TestOnlyWhatMakesSenseReachesRaft: each of these requests once ended the process, or left
-// the group without a term to elect a leader in.
+// TestOnlyWhatMakesSenseReachesRaft: each of these requests once ended the process, or left the
+// group without a term in which to elect a leader.
 func TestOnlyWhatMakesSenseReachesRaft(t *testing.T) {
 	long := bytes.Repeat([]byte("x"), nameBytesMax+1)
 	members := raft.EncodeConfiguration(raft.Configuration{Servers: []raft.Server{{ID: "a", Address: "a:1"}, {ID: "b", Address: "b:1", Suffrage: raft.Nonvoter}}})
@@ -105,7 +105,7 @@ func TestOnlyWhatMakesSenseReachesRaft(t *testing.T) {
 	}
 }
 
-// TestAnswersOfTermsThatCannotBeAreNone: such a term would become this node's own.
+// TestAnswersOfTermsThatCannotBeAreNone: Raft would take such a term for its own.
 func TestAnswersOfTermsThatCannotBeAreNone(t *testing.T) {
 	follower, addr := networked(t, "b", NewAcks())
 	go func() {
@@ -146,8 +146,8 @@ func TestAnswersOfTermsThatCannotBeAreNone(t *testing.T) {
 	}
 }
 
-// TestStickinessGoesByTheLeadersID: a candidate that has the leader's address and is another
-// node is refused; the leader may have lent its address to it, and hold its lease.
+// TestStickinessGoesByTheLeadersID: a candidate with the leader's address but another id is
+// refused. The leader may have handed over its address, and still hold its lease.
 func TestStickinessGoesByTheLeadersID(t *testing.T) {
 	knows := judging(following{term: 5, leader: "a", at: "place:1"})
 	vote := func(id, at string, transfer bool) (byVote, byPreVote error) {
@@ -160,7 +160,7 @@ func TestStickinessGoesByTheLeadersID(t *testing.T) {
 	if byVote, _ := vote("b", "place:1", true); byVote != nil {
 		t.Errorf("ordered to lead: %v", byVote)
 	}
-	// These are the library's to judge.
+	// The library checks these itself.
 	for _, c := range [][2]string{{"a", "place:1"}, {"b", "elsewhere:1"}, {"a", "elsewhere:1"}} {
 		if byVote, byPreVote := vote(c[0], c[1], false); byVote != nil || byPreVote != nil {
 			t.Errorf("%s: %v, %v", c, byVote, byPreVote)
@@ -172,7 +172,7 @@ func TestStickinessGoesByTheLeadersID(t *testing.T) {
 	}
 }
 
-// pipes is a stream layer whose connections are given to it.
+// pipes is a stream layer whose connections the test supplies.
 type pipes struct {
 	conns  chan net.Conn
 	closed chan struct{}
@@ -192,7 +192,7 @@ func (p pipes) Dial(raft.ServerAddress, time.Duration) (net.Conn, error) {
 	return nil, io.ErrClosedPipe
 }
 
-// recording is a connection over which all has been said already.
+// recording is a connection whose other side has already sent everything.
 type recording struct {
 	net.Conn
 	in    *bytes.Reader
@@ -212,7 +212,7 @@ func (deafFSM) Apply(*raft.Log) any                 { return nil }
 func (deafFSM) Snapshot() (raft.FSMSnapshot, error) { return nil, io.EOF }
 func (deafFSM) Restore(r io.ReadCloser) error       { return r.Close() }
 
-// wired are bytes of a request as the library sends them.
+// wired returns the bytes of a request as the library sends them.
 func wired(kind byte, command any, behind string) []byte {
 	var b bytes.Buffer
 	b.WriteByte(kind)
@@ -223,8 +223,8 @@ func wired(kind byte, command any, behind string) []byte {
 	return b.Bytes()
 }
 
-// FuzzStream: whatever comes over a group's connection, Raft lives, and is in a term that
-// can be.
+// FuzzStream: whatever comes over a group's connection, Raft keeps running, and its term is
+// plausible.
 func FuzzStream(f *testing.F) {
 	members := raft.EncodeConfiguration(raft.Configuration{Servers: []raft.Server{{ID: "a", Address: "a:1"}, {ID: "self", Address: "self:1"}}})
 	entries := sealedLogs(&raft.Log{Index: 1, Term: 1, Type: raft.LogConfiguration, Data: members}, &raft.Log{Index: 2, Term: 1, Data: []byte("x")})
@@ -245,7 +245,7 @@ func FuzzStream(f *testing.F) {
 		conn := &recording{in: bytes.NewReader(data), ended: make(chan struct{})}
 		layer.conns <- conn
 		<-conn.ended
-		_ = r.Stats() // asks its main loop
+		_ = r.Stats() // asks the main loop
 		if s := r.State(); s == raft.Shutdown {
 			t.Fatal(s)
 		}
@@ -255,7 +255,7 @@ func FuzzStream(f *testing.F) {
 	})
 }
 
-// raftOverPipes is a Raft of its own, as a group opens it, and where connections come from.
+// raftOverPipes starts a Raft as a group does, and returns the stream layer for its connections.
 func raftOverPipes(t *testing.T) (*raft.Raft, pipes) {
 	t.Helper()
 	layer := pipes{make(chan net.Conn), make(chan struct{})}

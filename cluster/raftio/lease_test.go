@@ -100,7 +100,7 @@ func TestLeaseIsOffWhileVotersChange(t *testing.T) {
 	}
 }
 
-// A lease that was found valid is not kept for voters it was not won from.
+// A lease that was found valid does not stay valid if the voters change.
 func TestLeaseIsJudgedAnewWhenTheVotersAreOthers(t *testing.T) {
 	l, acks := leaseOf("a", "b", "c")
 	acks.note("b", 3, Now(), 0)

@@ -12,9 +12,8 @@ import (
 	"github.com/hashicorp/go-hclog"
 )
 
-// NewLogger lets Raft log through slog. A line that repeats within a second is
-// dropped and counted: while a peer is away Raft logs each heartbeat that fails,
-// and it logs from its main loop.
+// NewLogger lets Raft log through slog. A line that repeats within a second is dropped and counted:
+// while a peer is away Raft logs each failed heartbeat, and it logs from its main loop.
 func NewLogger(to *slog.Logger, name string) hclog.Logger {
 	return &logger{to: to, name: name, seen: &recent{lines: map[string]line{}}}
 }

@@ -67,7 +67,7 @@ func TestEntryThatChangedOnDiskEndsTheProcess(t *testing.T) {
 	}
 }
 
-// A store whose index is damaged finds one entry under the index of another.
+// A store whose index is damaged returns one entry under the index of another.
 func TestEntryOfAnotherIndexEndsTheProcess(t *testing.T) {
 	disk := raft.NewInmemStore()
 	s, f := guarded(t, disk, nil)
@@ -84,7 +84,7 @@ func TestEntryOfAnotherIndexEndsTheProcess(t *testing.T) {
 	}
 }
 
-// misplaced has one entry everywhere.
+// misplaced returns the same entry for every index.
 type misplaced struct {
 	*raft.InmemStore
 	l raft.Log
@@ -92,7 +92,7 @@ type misplaced struct {
 
 func (m *misplaced) GetLog(_ uint64, l *raft.Log) error { *l = m.l; return nil }
 
-// onceFailing fails once, and has no objection afterwards.
+// onceFailing fails once, and works afterwards.
 type onceFailing struct {
 	*raft.InmemStore
 	failed bool
@@ -106,8 +106,8 @@ func (d *onceFailing) StoreLogs(logs []*raft.Log) error {
 	return d.InmemStore.StoreLogs(logs)
 }
 
-// A sync that failed may succeed when it is tried again, though the disk has
-// nothing: until the process has ended nothing more is acknowledged.
+// A sync that failed may succeed when it is repeated, although the disk has not stored the data:
+// until the process has ended nothing more may be acknowledged.
 func TestNothingIsAcknowledgedBehindAFailure(t *testing.T) {
 	s, f := guarded(t, &onceFailing{InmemStore: raft.NewInmemStore()}, nil)
 	for range 2 {
@@ -116,7 +116,7 @@ func TestNothingIsAcknowledgedBehindAFailure(t *testing.T) {
 		}
 	}
 	if err := s.DeleteRange(1, 1); err != nil {
-		t.Error(err) // there is nothing
+		t.Error(err) // there is no entry to delete
 	}
 	bounds(t, s, 0, 0)
 	f.await(t)
@@ -213,7 +213,7 @@ func TestLongRangesAreDeleted(t *testing.T) {
 	}
 }
 
-// dyingLog ends after some deletions.
+// dyingLog stops working after some deletions.
 type dyingLog struct {
 	*raft.InmemStore
 	left  int
@@ -236,7 +236,7 @@ func TestDeletionThatBreaksOffLeavesNoGap(t *testing.T) {
 	}{
 		{1, n - 1, "1-1024 1025-2048"},
 		{2, n, "2049-3072 1025-2048"},
-		// All may go because a leader has others, not because a snapshot has them.
+		// All entries may go because a leader has others, not because a snapshot has them.
 		{1, n, "2049-3072 1025-2048"},
 	} {
 		d := &dyingLog{InmemStore: raft.NewInmemStore(), left: 2}

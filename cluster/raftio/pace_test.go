@@ -12,15 +12,14 @@ import (
 	"github.com/hashicorp/raft"
 )
 
-// slowLink is a stream layer over pipes in memory: what is dialled is accepted at the
-// other end, behind a link that lets so many bytes pass in a second. It stands still
-// while stopped is open.
+// slowLink is a stream layer over pipes in memory. A dialled connection is accepted at the other
+// end of a link that passes bytesPerSec bytes a second. The link stands still while stopped is
+// open.
 type slowLink struct {
 	bytesPerSec int
 	accepted    chan net.Conn
 	closed      chan struct{}
-	// stopAfter is how many bytes a connection lets pass before it stands still. It is 0
-	// if all.
+	// stopAfter is how many bytes a connection passes before it stands still. 0 means no limit.
 	stopAfter int
 }
 
@@ -82,12 +81,12 @@ func (l *slowLink) pass(to, from net.Conn) {
 const (
 	testGap  = 10 * time.Second
 	testStep = 1 << 20
-	// longBytes are those of a long entry.
+	// longBytes is the length of a long entry.
 	longBytes = 16 << 20
 )
 
-// overSlowLink is a leader's transport and a follower that takes think to answer a
-// request, in synthetic time.
+// overSlowLink returns a leader's transport to a follower that takes think to answer a request, in
+// synthetic time.
 func overSlowLink(t *testing.T, l *slowLink, think time.Duration) *raft.NetworkTransport {
 	nt := raft.NewNetworkTransportWithConfig(&raft.NetworkTransportConfig{
 		Stream: Paced{StreamLayer: l, Gap: testGap, AnswerStep: testStep}, MaxPool: 1, Timeout: testGap, Logger: silent(),
@@ -114,7 +113,7 @@ func overSlowLink(t *testing.T, l *slowLink, think time.Duration) *raft.NetworkT
 	return nt
 }
 
-// entryOf is a request with one entry of so many bytes.
+// entryOf returns a request with one entry of n bytes.
 func entryOf(n int) *raft.AppendEntriesRequest {
 	req := heartbeat(1)
 	req.Entries = []*raft.Log{{Index: 1, Term: 1, Data: make([]byte, n)}}
@@ -125,7 +124,7 @@ func entryOf(n int) *raft.AppendEntriesRequest {
 func TestALongEntryArrivesOverANarrowLink(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		nt := overSlowLink(t, newSlowLink(256<<10), 3*testGap)
-		for range 2 { // the second over the connection of the first
+		for range 2 { // the second over the same connection
 			began := time.Now()
 			var resp raft.AppendEntriesResponse
 			must(t, nt.AppendEntries("b", "b", entryOf(longBytes), &resp))
@@ -140,7 +139,7 @@ func TestALongEntryArrivesOverANarrowLink(t *testing.T) {
 func TestALongEntryArrivesThroughAPipeline(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		nt := overSlowLink(t, newSlowLink(256<<10), testGap+time.Second)
-		// What is left of a single request says nothing of those in a pipeline.
+		// Data that is left of a single request must not affect requests in a pipeline.
 		must(t, nt.AppendEntries("b", "b", entryOf(4<<20), &raft.AppendEntriesResponse{}))
 		p, err := nt.AppendEntriesPipeline("b", "b")
 		must(t, err)
@@ -178,7 +177,7 @@ func TestASnapshotArrivesOverANarrowLink(t *testing.T) {
 	})
 }
 
-// However long a request is: a link that stands still is given up after the gap.
+// However long a request is, a link that stands still is given up after the gap.
 func TestALinkThatStandsStillIsNoticedAtOnce(t *testing.T) {
 	for what, send := range map[string]func(*raft.NetworkTransport) error{
 		"one entry": func(nt *raft.NetworkTransport) error {
@@ -213,8 +212,8 @@ func TestALinkThatStandsStillIsNoticedAtOnce(t *testing.T) {
 	}
 }
 
-// A follower that never answers is given up: a short request's after the gap, a long
-// one's after as many gaps as it has steps.
+// A follower that never answers is given up: after one gap for a short request, after as many gaps
+// as it has steps for a long one.
 func TestAnAnswerMayTakeAsLongAsItsRequestIsLong(t *testing.T) {
 	for _, c := range []struct {
 		bytes int
@@ -244,14 +243,14 @@ func TestAnAnswerMayTakeAsLongAsItsRequestIsLong(t *testing.T) {
 					t.Errorf("%d bytes %s: %v after %v, not %v", c.bytes, what, err, took, c.wait)
 				}
 				must(t, nt.Close())
-				<-time.After(2 * time.Hour) // the follower goes on
+				<-time.After(2 * time.Hour) // the follower continues
 			})
 		}
 	}
 }
 
-// timedOut reports whether a deadline has passed; the library's codec keeps the text of
-// an error and nothing else.
+// timedOut reports whether a deadline has passed. The library's codec keeps only the text of an
+// error.
 func timedOut(err error) bool { return err != nil && strings.Contains(err.Error(), "i/o timeout") }
 
 type zeroReader struct{}

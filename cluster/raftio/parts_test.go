@@ -9,8 +9,8 @@ import (
 	"github.com/hashicorp/raft-wal/metadb"
 )
 
-// A group of which a part is gone must not begin anew: it would have forgotten
-// what it acknowledged, or whom it voted for.
+// A group with a missing part must not start again: it would have forgotten its acknowledgements or
+// its votes.
 func TestAGroupOfWhichAPartIsGoneIsRefused(t *testing.T) {
 	for what, c := range map[string]struct {
 		kind, part, says string
@@ -43,7 +43,7 @@ func TestAGroupOfWhichAPartIsGoneIsRefused(t *testing.T) {
 	}
 }
 
-// bbolt takes an empty file for one that is to be made.
+// bbolt would make a new file out of an empty one.
 func TestAnEmptyFileIsNotMadeAnew(t *testing.T) {
 	for _, c := range []struct{ kind, part string }{
 		{StoreBolt, StableFile}, {StoreBolt, BoltFile}, {StoreWAL, StableFile}, {StoreWAL, filepath.Join(WALDir, metadb.FileName)},
@@ -61,7 +61,7 @@ func TestAnEmptyFileIsNotMadeAnew(t *testing.T) {
 	}
 }
 
-// A crash while the files were made leaves some of them, and no term.
+// A crash while the files are made leaves some of them, and no term.
 func TestAGroupThatWasCutShortWhenItWasMadeIsMade(t *testing.T) {
 	for _, kind := range bothKinds {
 		dir := t.TempDir()
@@ -76,8 +76,8 @@ func TestAGroupThatWasCutShortWhenItWasMadeIsMade(t *testing.T) {
 	}
 }
 
-// The journal is the log of all its groups; where it is gone, as where its volume is
-// not mounted, another must not take its place, however often the node is started.
+// The journal is the log of all its groups. If it is gone, for example because its volume is not
+// mounted, another must not take its place, however often the node starts.
 func TestAJournalThatGroupsShareIsNotMadeAnew(t *testing.T) {
 	for _, kind := range bothKinds {
 		for _, leave := range []bool{false, true} {
@@ -109,7 +109,7 @@ func TestAJournalThatGroupsShareIsNotMadeAnew(t *testing.T) {
 	}
 }
 
-// What a journal has of a group is not dropped because the group's vote is gone.
+// The journal keeps a group's entries even if the group's vote is gone.
 func TestWhatAJournalHasOfAGroupIsKeptThoughItsVoteIsGone(t *testing.T) {
 	s := &sharing{t: t, dir: t.TempDir(), kind: StoreWAL, ended: newFatals()}
 	s.start(1)

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// A write that waits while another fails does not begin: it would put its pages where
-// those are which the disk, which has not got the last root, still needs.
+// A write that waits while another one fails must not begin: its pages would overwrite pages that
+// the disk, which may not have the last root, still needs.
 func TestWhatWaitsBehindAFailureDoesNotBegin(t *testing.T) {
 	f := newFatals()
 	dog := NewWatchdog(time.Minute, f.fatal)
@@ -48,7 +48,7 @@ func TestWhatWaitsBehindAFailureDoesNotBegin(t *testing.T) {
 // waitsFor reports whether a goroutine waits for a lock in a function.
 func waitsFor(function string) bool { return standsIn(function, "sync.(*Mutex).Lock") }
 
-// standsIn reports whether a goroutine is in a call of a function that another has made.
+// standsIn reports whether a goroutine is inside call, called from function.
 func standsIn(function, call string) bool {
 	stacks := make([]byte, 1<<20)
 	for one := range bytes.SplitSeq(stacks[:runtime.Stack(stacks, true)], []byte("\n\n")) {

@@ -33,7 +33,7 @@ func TestAPledgeIsKept(t *testing.T) {
 	}
 }
 
-// Neither does a request for a vote reach Raft, nor does Raft's own reach anybody.
+// No request for a vote reaches Raft, and Raft's own requests reach no node.
 func TestWhoKeepsAPledgeHearsOfNoCandidateBelowIt(t *testing.T) {
 	p := partiesOf(t)
 	pledge := Pledge{Voted: 5, LastTerm: 4, LastIndex: 40}
@@ -58,7 +58,7 @@ func TestWhoKeepsAPledgeHearsOfNoCandidateBelowIt(t *testing.T) {
 	}
 }
 
-// What the stores of a replica hold is what it has promised.
+// The contents of a replica's stores are its promise.
 func TestThePledgeOfStores(t *testing.T) {
 	for _, kind := range bothKinds {
 		t.Run(kind, func(t *testing.T) {

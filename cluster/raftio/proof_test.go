@@ -18,7 +18,7 @@ func TestAcknowledgementProvesWhatWasTrueWhenItsRequestWasSent(t *testing.T) {
 	if got := acks.Sent("b", 4); got != 100 {
 		t.Errorf("sent at %v", got)
 	}
-	// An older answer comes late.
+	// An older answer arrives late.
 	acks.take("b", heartbeat(4), yes, 50)
 	if got := acks.Sent("b", 4); got != 100 {
 		t.Errorf("an older answer: sent at %v", got)
@@ -90,7 +90,7 @@ func TestRequestCarriesABoundedNumberOfBytes(t *testing.T) {
 	}
 }
 
-// fakePipeline answers when it is told to.
+// fakePipeline answers when the test says so.
 type fakePipeline struct {
 	asked    chan *fakeFuture
 	answered chan raft.AppendFuture
@@ -160,7 +160,7 @@ func TestPipelineDoesNotWedgeBehindAFailure(t *testing.T) {
 		case <-time.After(20 * time.Second):
 			t.Fatalf("answer %d is not read", i)
 		}
-		// As the library does, which stops at the first failure.
+		// Like the library, stop reading at the first failure.
 		if i <= 1 {
 			<-p.Consumer()
 		}

@@ -11,8 +11,7 @@ import (
 	"lockstep/fsm"
 )
 
-// longEntries writes entries of 8 MB, a short one, and one without data into a log in
-// bbolt.
+// longEntries writes entries of 8 MB, a short one, and one without data into a log in bbolt.
 func longEntries(t *testing.T) (boltLog, []*raft.Log) {
 	t.Helper()
 	b, err := openBolt(filepath.Join(t.TempDir(), BoltFile), logMmapBytes, nil)
@@ -27,8 +26,8 @@ func longEntries(t *testing.T) (boltLog, []*raft.Log) {
 	return boltLog{b}, entries
 }
 
-// However many read long entries at one time, none of them copies an entry again and
-// again as it grows: 8 MB are read with a few allocations, from the first read on.
+// However many goroutines read long entries at the same time, none of them copies an entry again
+// and again while it grows: reading 8 MB takes a few allocations, from the first read on.
 func TestLongEntriesAreReadAtOnce(t *testing.T) {
 	log, entries := longEntries(t)
 	const readers, few = 2 * roomsMax, 60
@@ -51,7 +50,7 @@ func TestLongEntriesAreReadAtOnce(t *testing.T) {
 	}
 }
 
-// What was read stays as it is when its room is used again.
+// An entry stays as it is when the room it was read in is used again.
 func TestAnEntryDoesNotLieInTheRoomItWasReadIn(t *testing.T) {
 	log, entries := longEntries(t)
 	r := newRooms()
@@ -77,7 +76,7 @@ func TestLogsInBoltAreReadInRooms(t *testing.T) {
 	}
 }
 
-// BenchmarkReadingALongEntry reads the longest entry, by as many readers at one time.
+// BenchmarkReadingALongEntry reads the longest entry, with several readers at the same time.
 func BenchmarkReadingALongEntry(b *testing.B) {
 	store, err := openBolt(filepath.Join(b.TempDir(), BoltFile), logMmapBytes, nil)
 	if err != nil {

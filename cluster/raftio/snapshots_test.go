@@ -33,7 +33,7 @@ func snapshot(t *testing.T, s *Stores, index, term, configurationIndex uint64, v
 	return sink.ID()
 }
 
-// broken opens stores that must be refused.
+// broken checks that stores are refused.
 func broken(t *testing.T, dir, kind, want string) {
 	t.Helper()
 	s, err := OpenStores(&StoresConfig{Dir: dir, Kind: kind, Guards: Guards{StallLimit: time.Minute, Fatal: func(error) {}}, Log: silent()})
@@ -118,7 +118,7 @@ func TestLogThatContradictsASnapshotIsNoticed(t *testing.T) {
 		if told != 10 {
 			t.Errorf("%s: told %d", kind, told)
 		}
-		// The process ends before anything is done about it.
+		// The process ends before it has handled the contradiction.
 		must(t, s.Close())
 		s, f := opened(t, dir, kind)
 		bounds(t, s.Log, 0, 0)
@@ -127,8 +127,8 @@ func TestLogThatContradictsASnapshotIsNoticed(t *testing.T) {
 	}
 }
 
-// Two that remain of a group that was recovered go on from snapshots of their own. The one
-// whose snapshot ends later, in an earlier term, led for a while; now it follows the other.
+// Two replicas are left of a group that was recovered, and continue from their own snapshots. The
+// one whose snapshot ends later, but in an earlier term, led for a while. Now it follows the other.
 func TestALogThatBeginsBehindTheSnapshotOfAnotherHistoryGoes(t *testing.T) {
 	for _, kind := range bothKinds {
 		dir := t.TempDir()
@@ -144,7 +144,7 @@ func TestALogThatBeginsBehindTheSnapshotOfAnotherHistoryGoes(t *testing.T) {
 		if s.Log.StoreLogs(commands(23, 23, 8)) == nil {
 			t.Errorf("%s: what is about to be emptied took an entry", kind)
 		}
-		// The process ends before anything is done about it.
+		// The process ends before it has handled the contradiction.
 		must(t, s.Close())
 		s, f := opened(t, dir, kind)
 		bounds(t, s.Log, 0, 0)
@@ -153,8 +153,8 @@ func TestALogThatBeginsBehindTheSnapshotOfAnotherHistoryGoes(t *testing.T) {
 	}
 }
 
-// What a log has before a snapshot that was installed behind its end may never have been
-// committed. A leader must not send it, which is elected before it appends anything.
+// The entries before a snapshot that was installed past the end of the log may never have been
+// committed. A leader that is elected before it appends anything must not send them.
 func TestALogThatEndsBeforeASnapshotGoes(t *testing.T) {
 	for _, kind := range bothKinds {
 		dir := t.TempDir()
@@ -167,14 +167,14 @@ func TestALogThatEndsBeforeASnapshotGoes(t *testing.T) {
 			}
 		}
 		bounds(t, s.Log, 0, 0)
-		// A request that came before the snapshot.
+		// This request came before the snapshot.
 		if s.Log.StoreLogs(commands(21, 24, 4)) == nil {
 			t.Errorf("%s: the log begins before the snapshot's end", kind)
 		}
 		must(t, s.Log.StoreLogs(commands(26, 27, 4)))
 		bounds(t, s.Log, 26, 27)
 		must(t, s.Close())
-		// The process ends before the log has gone.
+		// The process ends before the log has been deleted.
 		snapshots, err := raft.NewFileSnapshotStoreWithLogger(dir, snapshotsKept, silent())
 		must(t, err)
 		_, trans := raft.NewInmemTransport("a:1")
@@ -191,7 +191,7 @@ func TestALogThatEndsBeforeASnapshotGoes(t *testing.T) {
 	}
 }
 
-// A leader that has not heard how far this replica is must not set it back.
+// A leader that does not know how far this replica is must not set it back.
 func TestAnOlderSnapshotIsRefused(t *testing.T) {
 	s, err := OpenStores(&StoresConfig{Dir: t.TempDir(), Kind: "wal", Guards: Guards{StallLimit: time.Minute, Fatal: func(error) {}}, Log: silent()})
 	must(t, err)
@@ -210,14 +210,14 @@ func TestAnOlderSnapshotIsRefused(t *testing.T) {
 	if all[0].Index != 3034 {
 		t.Errorf("the newest ends at %d", all[0].Index)
 	}
-	// One of a newer term is no older, though it is shorter: see Create.
+	// A snapshot of a newer term is not older, even if it is shorter: see Create.
 	if _, err := s.Snapshots.Create(1, 4000, 4, c, 1, trans); !errors.Is(err, errOlder) {
 		t.Errorf("of term 4 behind term 5: %v", err)
 	}
 	snapshot(t, s, 3000, 6, 1, "a")
 }
 
-// ownSnapshot begins a snapshot of the replica's own, behind a part of its log.
+// ownSnapshot begins a snapshot of the replica's own, up to the middle of its log.
 func ownSnapshot(t *testing.T, s *Stores) (raft.SnapshotSink, raft.Transport) {
 	t.Helper()
 	must(t, s.Log.StoreLogs(commands(1, 150, 1)))
@@ -230,8 +230,8 @@ func ownSnapshot(t *testing.T, s *Stores) (raft.SnapshotSink, raft.Transport) {
 	return own, trans
 }
 
-// A replica that lags may be sent a snapshot while it writes its own, which is older
-// by the time that it is whole.
+// While a lagging replica writes its own snapshot, a leader may send it one, so that the replica's
+// own one is older by the time it is complete.
 func TestASnapshotThatWasOvertakenIsGivenUp(t *testing.T) {
 	dir := t.TempDir()
 	s, f := opened(t, dir, StoreBolt)
@@ -252,8 +252,8 @@ func TestASnapshotThatWasOvertakenIsGivenUp(t *testing.T) {
 	f.none(t)
 }
 
-// Raft takes note of its own snapshot when that is in its place, and would go back to it
-// behind a newer one that a leader sent.
+// Raft records its own snapshot after the snapshot is complete, and would then go back to it from a
+// newer one that a leader has sent.
 func TestASnapshotWaitsUntilRaftHasDoneWithItsOwn(t *testing.T) {
 	s, f := opened(t, t.TempDir(), StoreBolt)
 	own, trans := ownSnapshot(t, s)
@@ -294,15 +294,14 @@ func TestALeadersSnapshotIsNotTakenForTheOwn(t *testing.T) {
 			t.Fatalf("the next one waits: %v; it is the own: %v", held, own)
 		}
 		for time.Now().UnixMilli() <= made {
-			runtime.Gosched() // the library names a snapshot by its millisecond
+			runtime.Gosched() // the library names a snapshot by the millisecond
 		}
 	}
 	s.Snapshots.OwnEnded()
 	f.none(t)
 }
 
-// noRoom lets no file of this process grow beyond so many bytes until the
-// returned function is called.
+// noRoom lets no file of this process grow beyond a number of bytes until end is called.
 func noRoom(t *testing.T, bytes uint64) (end func()) {
 	t.Helper()
 	signal.Ignore(syscall.SIGXFSZ)
@@ -315,10 +314,10 @@ func noRoom(t *testing.T, bytes uint64) (end func()) {
 	}
 }
 
-// Where there is no room for a snapshot, what was written of it must not be what
-// fills the disk: each attempt would leave as much, until the log has no room.
+// If there is no room for a snapshot, its written part must not fill the disk: each attempt would
+// leave as much, until the log has no room.
 func TestNothingIsLeftOfASnapshotThatFailed(t *testing.T) {
-	const fits = 4 << 20 // more than other files of a test have
+	const fits = 4 << 20 // more than the other files of the test have
 	for what, fail := range map[string]func(dir string, sink raft.SnapshotSink) error{
 		"no room for the state": func(_ string, sink raft.SnapshotSink) error {
 			end := noRoom(t, fits)
@@ -358,7 +357,7 @@ func TestNothingIsLeftOfASnapshotThatFailed(t *testing.T) {
 		if _, err := os.Stat(unfinished); !os.IsNotExist(err) {
 			t.Errorf("%s: it is still there: %v", what, err)
 		}
-		// The library may have it open still.
+		// The library may still have the file open.
 		if info, err := state.Stat(); err != nil || info.Size() != 0 {
 			t.Errorf("%s: it still takes %d bytes: %v", what, info.Size(), err)
 		}
@@ -382,7 +381,7 @@ func begun(t *testing.T, s *Stores) raft.SnapshotSink {
 	return sink
 }
 
-// lateFailure fails when the snapshot is in its place.
+// lateFailure fails after the snapshot is in its place.
 type lateFailure struct{ raft.SnapshotSink }
 
 func (l lateFailure) Close() error { return errors.Join(l.SnapshotSink.Close(), errDied) }
@@ -407,9 +406,9 @@ func TestACompleteSnapshotStaysWhateverFailsBehindIt(t *testing.T) {
 	}
 }
 
-// A replica that has the entries behind a snapshot is not set back by a leader that
-// sends it once more: it would take the members of that time for those of now. Its own
-// snapshots, and what its log contradicts, are taken.
+// A replica that has the entries behind a snapshot is not set back by a leader that sends that
+// snapshot again: it would take the old members for the current ones. The replica's own snapshots,
+// and snapshots that contradict its log, are accepted.
 func TestASnapshotBeyondWhichTheLogGoesIsRefused(t *testing.T) {
 	for _, kind := range []string{StoreBolt, StoreWAL} {
 		s, _ := opened(t, t.TempDir(), kind)
@@ -433,7 +432,7 @@ func TestASnapshotBeyondWhichTheLogGoesIsRefused(t *testing.T) {
 		must(t, sent(20, 3))
 		must(t, sent(25, 3))
 		must(t, sent(15, 4))
-		// What stands before its end may be gone from the log.
+		// The log may no longer have the entries before the end of the snapshot.
 		must(t, s.Log.DeleteRange(1, 10))
 		if err := sent(10, 3); !errors.Is(err, errCovered) {
 			t.Errorf("%s: the newest snapshot once more: %v", kind, err)
@@ -442,8 +441,8 @@ func TestASnapshotBeyondWhichTheLogGoesIsRefused(t *testing.T) {
 	}
 }
 
-// An older snapshot that was half deleted when the process ended, or not yet, is no
-// loss; that of another history may be the longer one.
+// An older snapshot that is whole, or was half deleted when the process ended, does no harm. One of
+// another history may be the longer one.
 func TestAnOlderButLongerSnapshotDoesNotMatter(t *testing.T) {
 	for what, half := range map[string]bool{"whole": false, "half deleted": true} {
 		t.Run(what, func(t *testing.T) {
@@ -470,7 +469,7 @@ func TestAnOlderButLongerSnapshotDoesNotMatter(t *testing.T) {
 	}
 }
 
-// Raft may give a snapshot up between its announcement and its beginning.
+// Raft may give up a snapshot between its announcement and its start.
 func TestASnapshotThatWasNeverBegunVouchesForNoOther(t *testing.T) {
 	s, _ := opened(t, t.TempDir(), StoreBolt)
 	must(t, s.Log.StoreLogs(commands(1, 20, 3)))
@@ -486,7 +485,7 @@ func TestASnapshotThatWasNeverBegunVouchesForNoOther(t *testing.T) {
 	}
 }
 
-// Right behind an installed snapshot Raft may write one of its own, and the first entry.
+// Right behind an installed snapshot Raft may write a snapshot of its own, and the first entry.
 func TestASnapshotOverAnEmptyLogDeletesNothing(t *testing.T) {
 	s, f := opened(t, t.TempDir(), StoreBolt)
 	snapshot(t, s, 100, 1, 1, "a")
@@ -494,7 +493,7 @@ func TestASnapshotOverAnEmptyLogDeletesNothing(t *testing.T) {
 	defer trans.Close()
 	own, err := s.Snapshots.Create(1, 100, 1, raft.Configuration{}, 1, trans)
 	must(t, err)
-	s.cache.mu.Lock() // it has seen that the log is empty, and looks into it
+	s.cache.mu.Lock() // Close, below, sees an empty log and then waits in GetLog
 	over := make(chan error, 1)
 	go func() { over <- own.Close() }()
 	eventually(t, "it looks into the log", func() bool { return standsIn("(*cache).GetLog", "sync.(*RWMutex).RLock") || len(over) > 0 })
@@ -505,15 +504,15 @@ func TestASnapshotOverAnEmptyLogDeletesNothing(t *testing.T) {
 	f.none(t)
 }
 
-// Raft subtracts, without a sign, the end of its snapshot from that of its log, and would
-// write the same snapshot again and again.
+// Raft subtracts the end of its snapshot from the end of its log, unsigned, and would write the
+// same snapshot again and again.
 func TestAnEmptyLogEndsWithTheNewestSnapshotWhileRaftRuns(t *testing.T) {
 	for _, kind := range bothKinds {
 		s, f := opened(t, t.TempDir(), kind)
 		must(t, s.Log.StoreLogs(commands(1, 100, 1)))
 		snapshot(t, s, 100, 1, 1, "a")
 		must(t, s.EmptyLog())
-		bounds(t, s.Log, 0, 0) // whoever begins reads the last entry
+		bounds(t, s.Log, 0, 0) // a Raft that starts reads the last entry
 		s.Begun()
 		bounds(t, s.Log, 0, 100)
 		must(t, s.Log.StoreLogs(commands(101, 102, 1)))
@@ -522,7 +521,7 @@ func TestAnEmptyLogEndsWithTheNewestSnapshotWhileRaftRuns(t *testing.T) {
 	}
 }
 
-// ninth is an Arrival that takes nine bytes for a whole snapshot.
+// ninth is an Arrival that counts nine bytes as a whole snapshot.
 type ninth int
 
 func (n *ninth) Write(b []byte) (int, error) { *n += ninth(len(b)); return len(b), nil }
@@ -533,8 +532,8 @@ func (n *ninth) Err() error {
 	return nil
 }
 
-// TestASnapshotThatDoesNotArriveWholeIsRefused: before Raft takes it in the log's place. A
-// node that could not read it ended, and could not start again.
+// TestASnapshotThatDoesNotArriveWholeIsRefused: it is refused before Raft replaces its log by it. A
+// node that could not read such a snapshot ended, and could not start again.
 func TestASnapshotThatDoesNotArriveWholeIsRefused(t *testing.T) {
 	dir := t.TempDir()
 	s, fatals := opened(t, dir, StoreBolt)
@@ -563,7 +562,7 @@ func TestASnapshotThatDoesNotArriveWholeIsRefused(t *testing.T) {
 		t.Fatalf("%v is left, %v", left, err)
 	}
 	must(t, arrive(9, "the s", "tate"))
-	// What this replica writes itself is nobody's to judge.
+	// The replica's own snapshots are not checked.
 	s.Snapshots.Own(12)
 	sink, err := s.Snapshots.Create(1, 12, 2, members, 1, trans)
 	must(t, err)

@@ -43,7 +43,7 @@ func (d *dyingStore) SetUint64(key []byte, value uint64) error {
 	return d.InmemStore.SetUint64(key, value)
 }
 
-// persistVote does what hashicorp/raft does.
+// persistVote stores a vote as hashicorp/raft does.
 func persistVote(s raft.StableStore, term uint64, candidate string) error {
 	if err := s.SetUint64([]byte(keyVoteTerm), term); err != nil {
 		return err
@@ -104,7 +104,7 @@ func TestVoteOutlivesTheProcess(t *testing.T) {
 	f.none(t)
 }
 
-// Any flipped bit of a record is noticed, and one that is gone.
+// A flipped bit anywhere in a record is noticed, and so is a missing record.
 func TestADamagedTermOrVoteIsNoticed(t *testing.T) {
 	dog := NewWatchdog(time.Minute, func(error) {})
 	defer dog.Close()
@@ -138,7 +138,7 @@ func TestADamagedTermOrVoteIsNoticed(t *testing.T) {
 	}
 }
 
-// What a write did not bring to the disk is not told either.
+// A write that did not reach the disk is not visible to readers either.
 func TestAWriteThatFailedChangesNothing(t *testing.T) {
 	dog := NewWatchdog(time.Minute, func(error) {})
 	defer dog.Close()

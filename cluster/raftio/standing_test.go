@@ -9,8 +9,8 @@ import (
 	"github.com/hashicorp/raft"
 )
 
-// Who should not lead asks for no pre-votes until others have had time to be elected, counted from when a leader was
-// last heard. Then he asks, and an order to lead he follows at once.
+// A node that should not lead asks for no pre-votes until other nodes have had time to be elected,
+// counted from the last sign of a leader. Then it asks. It obeys an order to lead at once.
 func TestWhoStandsBackStandsInTheEnd(t *testing.T) {
 	why := errors.New("a wrong clock")
 	var back atomic.Bool
@@ -43,7 +43,7 @@ func TestWhoStandsBackStandsInTheEnd(t *testing.T) {
 		t.Errorf("a node that may lead is held back: %v", err)
 	}
 	back.Store(true)
-	// Whenever the question came within the patience, it was held back.
+	// Whenever the node asked within the patience, the request was held back.
 	const patience = 200 * time.Millisecond
 	self.standing.patience = patience
 	from := self.standing.opened
@@ -66,7 +66,7 @@ func TestWhoStandsBackStandsInTheEnd(t *testing.T) {
 		}
 		break
 	}
-	// A leader that is heard puts it off.
+	// A sign of a leader starts the wait again.
 	self.transfers.mu.Lock()
 	self.transfers.heardAt = Now()
 	self.transfers.mu.Unlock()

@@ -10,7 +10,7 @@ import (
 	"github.com/hashicorp/raft"
 )
 
-// parties are three nodes of a group: two that have led, and one that hears them.
+// parties are three nodes of a group: two that have led, and one that receives their requests.
 type parties struct {
 	t                   *testing.T
 	old, newer, hears   *Transport
@@ -18,7 +18,7 @@ type parties struct {
 	requests            chan any
 }
 
-// partiesOf lets the one that hears answer yes to all.
+// partiesOf makes the third node answer yes to every request.
 func partiesOf(t *testing.T) *parties {
 	p := &parties{t: t, requests: make(chan any, 64)}
 	var old, hearer string
@@ -54,7 +54,7 @@ func yesTo(command any) any {
 	return &raft.TimeoutNowResponse{}
 }
 
-// leads has one of the two send a heartbeat of its term to the third.
+// leads makes one of the first two nodes send a heartbeat of its term to the third.
 func (p *parties) leads(who *Transport, term uint64) {
 	p.t.Helper()
 	must(p.t, who.AppendEntries("c", p.hearerAddr, heartbeat(term), &raft.AppendEntriesResponse{}))
@@ -67,8 +67,8 @@ func (p *parties) orders(who interface {
 	return who.TimeoutNow("c", addr, &raft.TimeoutNowRequest{RPCHeader: heartbeat(1).RPCHeader}, &raft.TimeoutNowResponse{})
 }
 
-// passes asks the first node for its vote and tells whether the request could pass
-// its stickiness.
+// passes makes the third node ask the first for its vote, and reports whether the request could
+// pass the stickiness.
 func (p *parties) passes(term uint64) bool {
 	p.t.Helper()
 	request := &raft.RequestVoteRequest{RPCHeader: heartbeat(term).RPCHeader, Term: term, LeadershipTransfer: true}
@@ -102,13 +102,13 @@ func TestARequestForVotesPassesInTheTermBehindTheOrderAlone(t *testing.T) {
 	if !p.passes(5) {
 		t.Error("not in the term behind the order's")
 	}
-	// It has voted for others since, and not heard them.
+	// It has voted for other nodes since, and has not heard them as leaders.
 	if p.passes(8) {
 		t.Error("in a later term")
 	}
 }
 
-// Without a term nobody could tell whether the order is late.
+// Without a term the receiver cannot know whether the order is late.
 func TestAnOrderWithoutATermIsRefused(t *testing.T) {
 	p := partiesOf(t)
 	p.leads(p.newer, 5)
@@ -118,8 +118,8 @@ func TestAnOrderWithoutATermIsRefused(t *testing.T) {
 	}
 }
 
-// The library's candidate that was ordered to stand takes the requests of a leader
-// and stays a candidate: it may stand again at once.
+// In the library, a candidate that was ordered to stand accepts the requests of a leader and stays
+// a candidate: it may stand again at once.
 func TestWhoHasHeardTheLeaderAsksForNoVotes(t *testing.T) {
 	p := partiesOf(t)
 	ask := func(term uint64) (vote, preVote error) {
@@ -160,7 +160,7 @@ func TestTheLeaseIsOffBeforeTheOrderLeaves(t *testing.T) {
 
 func TestAnOrderThatIsNotAnsweredIsGivenUp(t *testing.T) {
 	leader, _ := networked(t, "a", NewAcks())
-	_, addr := networked(t, "c", NewAcks()) // nobody takes its requests
+	_, addr := networked(t, "c", NewAcks()) // no Raft takes its requests
 	leader.transfers.heartbeat = time.Millisecond
 	if err := (&parties{}).orders(leader, raft.ServerAddress(addr)); !errors.Is(err, errUnheard) {
 		t.Error(err)
@@ -178,7 +178,7 @@ func TestTermsOfOrdersSurviveTheWire(t *testing.T) {
 	}
 }
 
-// The replica that is to lead has been sent all entries, and has not stored them yet.
+// The replica that is to lead was sent all entries, but has not stored them yet.
 func TestAnOrderToLeadWaitsForTheWholeLog(t *testing.T) {
 	order := func(heartbeat time.Duration) (p *parties, off *atomic.Uint64, answer chan error) {
 		p, off, answer = partiesOf(t), new(atomic.Uint64), make(chan error, 1)

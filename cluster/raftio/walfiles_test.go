@@ -13,8 +13,8 @@ import (
 	walfs "github.com/hashicorp/raft-wal/fs"
 )
 
-// TestWALFilesHoldWhatIsWritten: zeros are written only where nothing has been, and
-// no further than the file is long.
+// TestWALFilesHoldWhatIsWritten: zeros are written only over parts that were never written, and
+// never beyond the end of the file.
 func TestWALFilesHoldWhatIsWritten(t *testing.T) {
 	if testing.Short() {
 		t.Skip("-short: it uses one goroutine")
@@ -30,7 +30,7 @@ func TestWALFilesHoldWhatIsWritten(t *testing.T) {
 		want := make([]byte, size)
 		for at := int64(0); at < size; {
 			if random.IntN(40) == 0 {
-				// The node starts again: it does not know what it made ready.
+				// The node restarts: it does not know which part it has made ready.
 				if err := f.Close(); err != nil {
 					t.Fatal(err)
 				}
@@ -50,7 +50,7 @@ func TestWALFilesHoldWhatIsWritten(t *testing.T) {
 				t.Fatal(n, err)
 			}
 			if random.IntN(5) > 0 {
-				// Else the same place is written again, as after an append that failed.
+				// Otherwise the same place is written again, as after a failed append.
 				at += int64(len(p))
 			}
 			if random.IntN(30) == 0 {
@@ -67,7 +67,7 @@ func TestWALFilesHoldWhatIsWritten(t *testing.T) {
 	}
 }
 
-// same compares what is not to be written again.
+// same compares the bytes that were written.
 func same(t *testing.T, dir string, want []byte, size int64) {
 	t.Helper()
 	got, err := os.ReadFile(filepath.Join(dir, "f"))

@@ -15,7 +15,7 @@ import (
 	"github.com/hashicorp/raft-wal/types"
 )
 
-// sized are entries with data of so many bytes.
+// sized returns entries with data of the given lengths.
 func sized(first, term uint64, sizes ...int) []*raft.Log {
 	var logs []*raft.Log
 	for i, n := range sizes {
@@ -40,7 +40,7 @@ func tailFile(t *testing.T, dir string) *os.File {
 	return f
 }
 
-// tear leaves the sector at a place as it was before an append that ends there, or later.
+// tear resets the sector at a place to its contents before an append that ends there or later.
 func tear(t *testing.T, f *os.File, at, end int64) {
 	t.Helper()
 	write(t, f, at, make([]byte, min(sectorBytes-at%sectorBytes, end-at))...)
@@ -52,8 +52,7 @@ func write(t *testing.T, f *os.File, at int64, b ...byte) {
 	must(t, err)
 }
 
-// What is left of one torn append stands where the next one ends, and must not
-// make that one pass for whole.
+// The rest of one torn append is where the next append ends, and must not make that one look whole.
 func TestTornAppendDoesNotVouchForTheNext(t *testing.T) {
 	if testing.Short() {
 		t.Skip("-short: it uses one goroutine")
@@ -70,7 +69,7 @@ func TestTornAppendDoesNotVouchForTheNext(t *testing.T) {
 
 	s, _ = opened(t, dir, StoreWAL)
 	bounds(t, s.Log, 1, 1)
-	// Shorter by the length of a commit: that ends where a frame began.
+	// The second append is shorter by the length of a commit, so it ends where a frame began.
 	must(t, s.Log.StoreLogs(sized(2, 2, 1392)))
 	must(t, s.Close())
 	last, _, err = lastAppend(f, 1)
@@ -87,8 +86,8 @@ func TestTornAppendDoesNotVouchForTheNext(t *testing.T) {
 	fatal.none(t)
 }
 
-// unlistedSeal makes a log of four entries whose newest file is sealed while
-// the list of files does not know it: the power failed within a cut.
+// unlistedSeal makes a log of four entries whose newest file is sealed although the list of files
+// does not show it: the power failed during a cut.
 func unlistedSeal(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -152,8 +151,8 @@ func TestFailureToBeginAFileIsTold(t *testing.T) {
 	}
 }
 
-// A new file of the log for which the disk had no room stays behind, empty or short. At the
-// next start it is made anew, and the start after that finds it long enough.
+// A new file of the log for which the disk had no room stays behind, empty or short. The next start
+// makes it again, and the start after that finds it long enough.
 func TestAFileThatTheDiskHadNoRoomForIsMadeAnew(t *testing.T) {
 	for _, left := range []int64{0, 200} {
 		dir := t.TempDir()
@@ -184,8 +183,8 @@ func TestBoltFileTornWhileItWasMadeIsMadeAnew(t *testing.T) {
 	}
 }
 
-// What is damaged in the middle was acknowledged, and so was all behind it: that
-// must not be taken for the rest of a torn append, and cut off.
+// An entry that is damaged in the middle of the log was acknowledged, and so were all entries
+// behind it. They must not be taken for the rest of a torn append and cut off.
 func TestDamageBeforeAWholeAppendIsNotATornAppend(t *testing.T) {
 	if testing.Short() {
 		t.Skip("-short: it uses one goroutine")
@@ -235,8 +234,7 @@ func TestDamageBeforeAWholeAppendIsNotATornAppend(t *testing.T) {
 	fatal.none(t)
 }
 
-// An append is torn in any way that a power failure leaves it, and what it was to
-// hold looks like the log.
+// An append is torn in any way that a power failure can leave, and its data look like a log.
 func TestTornAppendIsRemovedWhateverIsLeftOfIt(t *testing.T) {
 	if testing.Short() {
 		t.Skip("-short: it uses one goroutine")
@@ -251,7 +249,7 @@ func TestTornAppendIsRemovedWhateverIsLeftOfIt(t *testing.T) {
 	sofar := make([]byte, last.end)
 	_, err = f.ReadAt(sofar, 0)
 	must(t, err)
-	// Entries whose data are a copy of the file so far, at each place within a frame.
+	// These entries hold a copy of the file so far, at each offset within a frame.
 	var logs []*raft.Log
 	for i := range uint64(frameHeaderBytes) {
 		logs = append(logs, &raft.Log{Index: 4 + i, Term: 1, Type: raft.LogCommand, Data: append(make([]byte, i), sofar...)})
@@ -273,8 +271,7 @@ func TestTornAppendIsRemovedWhateverIsLeftOfIt(t *testing.T) {
 	}
 }
 
-// halfDead is a list of files whose disk fails at one change, and says later that all
-// is well.
+// halfDead is a list of files whose disk fails at one change, and then reports success again.
 type halfDead struct {
 	types.MetaStore
 	changes, failsAt int
@@ -287,8 +284,9 @@ func (h *halfDead) CommitState(s types.PersistentState) error {
 	return h.MetaStore.CommitState(s)
 }
 
-// A new file is begun beside other work. When the list of files cannot be written then,
-// who waits to cut the log must not write it: the disk may need what that goes over.
+// raft-wal begins a new file in parallel with other work. If writing the list of files fails then,
+// a goroutine that waits to cut the log must not write the list: its write may overwrite pages that
+// the disk needs.
 func TestTheListOfFilesIsNotChangedBehindAFailure(t *testing.T) {
 	dir := t.TempDir()
 	// The first change makes the first file.

@@ -57,7 +57,7 @@ func TestFailingDiskEndsTheProcess(t *testing.T) {
 	}
 }
 
-// shortened is a store whose file was mapped, and has become shorter.
+// shortened is a store whose file is mapped and has become shorter.
 type shortened struct {
 	*raft.InmemStore
 	mapped []byte
@@ -70,8 +70,8 @@ func (s *shortened) GetLog(uint64, *raft.Log) error {
 	return nil
 }
 
-// A file that has become shorter while a store has it mapped ends the process in words,
-// and they say what is to be done.
+// If a file becomes shorter while a store has it mapped, the process ends with a reason that says
+// what to do.
 func TestAFileThatBecameShorterEndsTheProcessInWords(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "mapped")
 	must(t, os.WriteFile(path, make([]byte, 4096), 0o600))
@@ -117,7 +117,7 @@ func TestWhatIsNotThereIsNoFailure(t *testing.T) {
 	}
 }
 
-// slowReads takes an hour for each read.
+// slowReads takes an hour per read.
 type slowReads struct{ *raft.InmemStore }
 
 func (s *slowReads) GetLog(index uint64, l *raft.Log) error {
@@ -125,8 +125,8 @@ func (s *slowReads) GetLog(index uint64, l *raft.Log) error {
 	return s.InmemStore.GetLog(index, l)
 }
 
-// To read an entry takes a processor, too, which may be busy: however long it takes, this
-// node is heard as a leader, and its process lives.
+// Reading an entry needs a processor, which may be busy. However long it takes, other nodes keep
+// hearing this leader, and the process goes on.
 func TestASlowReadIsNotTakenForADiskThatHangs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFatals()
@@ -146,8 +146,7 @@ func TestASlowReadIsNotTakenForADiskThatHangs(t *testing.T) {
 	})
 }
 
-// A process that stood still for a minute has ticked once since, whatever the
-// clock says.
+// A process that stood still for a minute counts one tick for it, whatever the clock shows.
 func TestPauseOfTheProcessIsNotTakenForTheDisks(t *testing.T) {
 	f := newFatals()
 	dog := NewWatchdog(time.Hour, f.fatal)
@@ -184,7 +183,7 @@ func (h *hangStore) StoreLogs(logs []*raft.Log) error {
 	h.writing.Add(1)
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	defer h.writing.Add(-1) // so that who has mu sees none that has ended
+	defer h.writing.Add(-1) // so that a goroutine that holds mu sees no call that has ended
 	return h.InmemStore.StoreLogs(logs)
 }
 
@@ -198,9 +197,9 @@ type hangable struct {
 	trans *Transport
 }
 
-// hangableHeartbeat is so long that a busy machine hardly takes anybody's leadership
-// away, and hangableLease shorter, as the library wants it. hangableLimit is several times
-// what it takes to notice a disk that hangs and to elect another leader.
+// hangableHeartbeat is long enough that a busy machine rarely causes an election. hangableLease is
+// shorter, as the library demands. hangableLimit is several times as long as it takes to notice a
+// hanging disk and to elect another leader.
 const (
 	hangableLimit     = 12 * time.Second
 	hangableHeartbeat = time.Second
@@ -232,7 +231,7 @@ func (h *hangable) start(t *testing.T, all raft.Configuration) {
 	t.Cleanup(func() { _ = h.raft.Shutdown().Error() })
 }
 
-// leaderOf waits until one of some leads.
+// leaderOf waits until one of the members leads.
 func leaderOf(t *testing.T, of []*hangable) *hangable {
 	t.Helper()
 	var leader *hangable
@@ -246,8 +245,8 @@ func leaderOf(t *testing.T, of []*hangable) *hangable {
 	return leader
 }
 
-// hangLeader lets the disk of the leader hang while it writes an entry: that or, where it
-// has just been elected, its own first one.
+// hangLeader makes the disk of the leader hang while it writes an entry: the test's entry or, right
+// after its election, its own first one.
 func hangLeader(t *testing.T, members []*hangable) (leader *hangable, release func()) {
 	t.Helper()
 	for {
@@ -261,12 +260,12 @@ func hangLeader(t *testing.T, members []*hangable) (leader *hangable, release fu
 		if leader.disk.writing.Load() > 0 && leader.raft.State() == raft.Leader {
 			return leader, release
 		}
-		release() // it led no more
+		release() // it no longer led
 	}
 }
 
-// A leader whose disk hangs is replaced, and follows when its disk goes on; its
-// process lives.
+// A leader whose disk hangs is replaced, and follows when its disk works again. Its process goes
+// on.
 func TestALeaderWhoseDiskHangsIsReplacedAndComesBack(t *testing.T) {
 	var members []*hangable
 	var all raft.Configuration

@@ -267,7 +267,7 @@ func (b *blocked) ask(ctx context.Context) shard.Result {
 	if replica := b.router.cfg.Replica(b.index); !self {
 		b.forward(addr, done)
 	} else if replica == nil {
-		done(shard.Result{Err: cluster.ErrNotLeader}) // it has just been closed
+		done(shard.Result{Err: cluster.ErrNotLeader}) // the replica has just been closed
 	} else {
 		replica.Wait(b.wait, nil, done)
 	}
@@ -278,8 +278,8 @@ func (b *blocked) ask(ctx context.Context) shard.Result {
 // served. A request can be answered after the router has stopped waiting for it.
 type doubts struct {
 	mu sync.Mutex // guards open, doubt
-	// open is how many requests have no answer; doubt: one was answered so that the
-	// client may be served on and on.
+	// open is how many requests have no answer. doubt is true if an answer left it open whether
+	// the client may still be served.
 	open  int
 	doubt bool
 }

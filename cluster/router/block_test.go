@@ -16,8 +16,8 @@ import (
 	"lockstep/fsm"
 )
 
-// waitsLeader is a shard whose leader answers requests of clients that wait as told; nil
-// holds a request open until the next.
+// waitsLeader is a shard whose leader answers the requests of waiting clients by a function. If the
+// function returns nil, the request stays open until the next one.
 type waitsLeader struct {
 	fakeShard
 	mu     sync.Mutex
@@ -53,14 +53,14 @@ func outcome(o fsm.Outcome, text string) *shard.Result {
 	return &shard.Result{Replies: []shard.Reply{{Bytes: []byte(text), Outcome: o}}}
 }
 
-// blockRouter is a router whose own node leads, by a script.
+// blockRouter returns a router whose own node leads and answers by a function.
 func blockRouter(answer func(n int, w shard.Wait) *shard.Result) (*Router, *waitsLeader) {
 	l := &waitsLeader{fakeShard: fakeShard{addr: "a", self: true}, answer: answer}
 	return New(Config{Node: 1, Boot: 1, Layout: halves{}, TimeoutMs: func() int { return 15_000 }, Replica: func(int) Shard { return l }}), l
 }
 
-// What a blocking command is answered follows from what its leader says, and says no more
-// than is known: whether it ran, did not, or may have.
+// The answer of a blocking command follows from the leader's answers, and claims no more than is
+// known: the command ran, did not run, or may have run.
 func TestWhatAWaitIsAnswered(t *testing.T) {
 	waitsOn := func(then ...*shard.Result) func(n int, w shard.Wait) *shard.Result {
 		return func(n int, _ shard.Wait) *shard.Result { return then[min(n, len(then)-1)] }
@@ -69,10 +69,10 @@ func TestWhatAWaitIsAnswered(t *testing.T) {
 	notHere := failing(cluster.ErrNotLeader)
 	for what, c := range map[string]struct {
 		answer func(n int, w shard.Wait) *shard.Result
-		// reply or err is the answer; neither: nothing came.
+		// reply or err is the answer. If neither is set, nothing came.
 		reply string
 		err   error
-		// lastsMs is about how long it takes; the time to wait is a second.
+		// lastsMs is about how long the command takes; its timeout is a second.
 		lastsMs int
 	}{
 		"served at once":               {answer: waitsOn(served), reply: "*1\r\n"},
@@ -110,8 +110,8 @@ func TestWhatAWaitIsAnswered(t *testing.T) {
 	}
 }
 
-// checkAsked: all requests are of one wait, and say truly whether another leader may have
-// served it.
+// checkAsked checks that all requests belong to one wait, and report correctly whether another
+// leader may have served it.
 func checkAsked(t *testing.T, asked []shard.Wait) {
 	t.Helper()
 	for i, w := range asked {
@@ -124,7 +124,7 @@ func checkAsked(t *testing.T, asked []shard.Wait) {
 	}
 }
 
-// A client that is let go takes nothing more, but gets an element that was popped just before.
+// A client that is unblocked takes nothing more, but gets an element that was popped just before.
 func TestWhoIsLetGoIsAnsweredForGood(t *testing.T) {
 	for end, want := range map[*shard.Result]string{outcome(fsm.OutcomeUnserved, ""): "false ", outcome(fsm.OutcomeDone, "x"): "true x"} {
 		synctest.Test(t, func(t *testing.T) {
@@ -150,7 +150,7 @@ func TestWhoIsLetGoIsAnsweredForGood(t *testing.T) {
 	}
 }
 
-// A lane is used again, with another number; two waits at one time have two.
+// A lane is used again with another number. Two waits at the same time have two lanes.
 func TestWaitsHaveIdentities(t *testing.T) {
 	var w waitIDs
 	a, first, _ := w.take()
@@ -166,8 +166,8 @@ func TestWaitsHaveIdentities(t *testing.T) {
 	}
 }
 
-// A client that only reads tries when it is told to. It is told that nothing came only by a
-// leader that proves that it leads.
+// A client that only reads makes an attempt when the leader says so. Only a leader that proves its
+// lead can say that nothing came.
 func TestWhoReadsTriesWhenItIsTold(t *testing.T) {
 	for what, c := range map[string]struct {
 		steps []error
@@ -193,7 +193,7 @@ func TestWhoReadsTriesWhenItIsTold(t *testing.T) {
 	}
 }
 
-// lastingPeers hold requests open.
+// lastingPeers keep requests open.
 type lastingPeers struct{ open chan func([]byte, error) }
 
 func (p *lastingPeers) Go(_ string, _ uint8, payload []byte, done func([]byte, error)) {
@@ -205,7 +205,7 @@ func (p *lastingPeers) Go(_ string, _ uint8, payload []byte, done func([]byte, e
 	p.open <- done
 }
 
-// One gateway's waits at other nodes leave room for its reads and writes.
+// The waits of one gateway at other nodes leave room for its reads and writes.
 func TestForwardedWaitsAreBounded(t *testing.T) {
 	p := &lastingPeers{open: make(chan func([]byte, error), 1)}
 	s := &fakeShard{addr: "b"}
@@ -234,7 +234,7 @@ func TestForwardedWaitsAreBounded(t *testing.T) {
 	}
 }
 
-// A request that was not sent serves nobody, and one that may have been may.
+// A request that was not sent cannot be served; one that may have been sent may be served.
 func TestARequestThatMayHaveBeenSentMayBeServed(t *testing.T) {
 	for err, want := range map[error]error{transport.ErrNotSent: cluster.ErrNoLeader, transport.ErrMaybeSent: cluster.ErrUnknown} {
 		synctest.Test(t, func(t *testing.T) {
@@ -248,7 +248,7 @@ func TestARequestThatMayHaveBeenSentMayBeServed(t *testing.T) {
 	}
 }
 
-// A wait arrives as it was sent, and other bytes are refused.
+// A wait arrives as it was sent. Malformed bytes are refused.
 func TestAWaitTellsWhatItIsFor(t *testing.T) {
 	id := fsm.TxnID{Origin: fsm.Origin{Node: 1, Boot: 2, Lane: fsm.WaitLane + 3}, Seq: 4}
 	txn := callOf(0, "blpop", "a", "", "0").Txn

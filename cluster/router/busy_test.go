@@ -17,8 +17,9 @@ import (
 
 var busyWith = cluster.BusyError{Shard: 3, Node: "n1", What: "script 5332", Ran: 840 * time.Millisecond, Waited: 5 * time.Second}
 
-// A write whose outcome is not known in time says what is in its way, as the leader tells, be that
-// this node or another one; a read that waited in vain says it, too, and certainly did not run.
+// If the outcome of a write is not known in time, its error says what holds it up, as the leader
+// reports, whether this node or another leads. A read that waited too long gets the same
+// information, and certainly did not run.
 func TestWhoWaitsInVainIsToldWhatRuns(t *testing.T) {
 	for _, far := range []bool{false, true} {
 		leader := &fakeShard{addr: "a", self: true, busy: &busyWith}
@@ -50,8 +51,8 @@ func TestWhoWaitsInVainIsToldWhatRuns(t *testing.T) {
 	}
 }
 
-// A read that its leader has not answered in time, and a blocking command that may have been
-// served, are told what is in their way, too.
+// The errors of a read that its leader has not answered in time, and of a blocking command that may
+// have been served, also say what holds them up.
 func TestWhoHasNoAnswerIsToldWhatRuns(t *testing.T) {
 	var busy *cluster.BusyError
 	leader := &fakeShard{addr: "a", self: true, busy: &busyWith, steps: bytesOf(cluster.ErrUnknown, 10_000)}
@@ -72,8 +73,8 @@ func TestWhoHasNoAnswerIsToldWhatRuns(t *testing.T) {
 	})
 }
 
-// Where nothing is in the way the outcome is unknown all the same; and a leader that does not say
-// is not waited for.
+// If nothing holds the call up, the outcome is unknown all the same. The router does not wait for a
+// leader that does not say.
 func TestWhereNobodyKnowsWhatRuns(t *testing.T) {
 	leader := &fakeShard{addr: "a", self: true, hold: true, onHold: func() {}}
 	r := routerOf(100, nil, leader, leader)
@@ -93,7 +94,7 @@ func TestWhereNobodyKnowsWhatRuns(t *testing.T) {
 	}
 }
 
-// What a peer says is in the way is read with care.
+// The router checks the answer of a peer before it uses it.
 func TestWhatIsInTheWayTravels(t *testing.T) {
 	data := appendBusy(nil, &busyWith)
 	if got, ok := decodeBusy(data); !ok || *got != busyWith {
@@ -125,8 +126,8 @@ func TestWhatIsInTheWayTravels(t *testing.T) {
 	}
 }
 
-// A leader has less time than the gateway waits, so that its answer comes before the end: else a
-// bundle that it refused would be one of which nothing is known.
+// A leader has less time than the gateway waits, so that its answer comes before the gateway gives
+// up. Otherwise the outcome of a bundle that it refused would be unknown.
 func TestTheLeaderAnswersBeforeItsGatewayGivesUp(t *testing.T) {
 	leader := &fakeShard{addr: "a", self: true}
 	there, here := routerOf(60_000, nil, leader, leader), &fakeShard{addr: "a"}
@@ -147,18 +148,18 @@ func TestTheLeaderAnswersBeforeItsGatewayGivesUp(t *testing.T) {
 	}
 }
 
-// leaver is a client that may go.
+// leaver is a client that may disconnect.
 type leaver struct{ gone atomic.Bool }
 
 func (l *leaver) Gone() bool { return l.gone.Load() }
 
-// A bundle whose client has gone is taken back if it waits, here or at another node; one of a
-// client that is there is left alone. What its leader says became of it is what counts.
+// A bundle whose client has gone is taken back if it still waits, on this node or on another. A
+// bundle whose client is there stays. The answer is what the leader reports.
 func TestWhatItsClientHasLeftIsTakenBack(t *testing.T) {
 	for _, c := range []struct {
 		name      string
 		far, gone bool
-		// inLog is true if it does not wait any more.
+		// inLog is true if the bundle no longer waits.
 		inLog bool
 		want  error
 	}{
@@ -196,7 +197,7 @@ func TestWhatItsClientHasLeftIsTakenBack(t *testing.T) {
 	}
 }
 
-// heldShard keeps bundles until they are taken back; inLog: they run then.
+// heldShard keeps bundles until they are taken back. If inLog is true, they run then.
 type heldShard struct {
 	fakeShard
 	inLog bool
@@ -218,8 +219,8 @@ func (s *heldShard) TakeBack(id fsm.TxnID) {
 	}
 }
 
-// What a client that has gone has sent behind something that took long is not proposed; what was
-// sent and took no time is.
+// If a client has gone, a command that may take long and waits behind another one is not proposed.
+// A command that was sent and takes no time is.
 func TestNothingLongIsProposedForNobody(t *testing.T) {
 	s := &fakeShard{addr: "a", self: true}
 	r := routerOf(10_000, nil, s, s)
@@ -246,7 +247,7 @@ func TestNothingLongIsProposedForNobody(t *testing.T) {
 	if err := at(callOf(0, "set", "k", "v"), time.Second); err != nil {
 		t.Errorf("a brief one: %v", err)
 	}
-	// No other node may speak for this one.
+	// No other node may take a bundle of this one back.
 	var answered bool
 	b := fsm.AppendBundle(nil, &fsm.Bundle{Origin: fsm.Origin{Node: 8, Boot: 1}, Txns: []fsm.Txn{callOf(0, "get", "k").Txn}})
 	r.ServeTakeBack(7, append([]byte{0, 0, 0, 0}, b...), func([]byte) { answered = true })

@@ -27,8 +27,8 @@ func (l *longReads) Read(_ context.Context, _ time.Time, txns []fsm.Txn, _ uint6
 	return replies, nil
 }
 
-// An answer is never longer than the transport takes: what does not fit is left for later,
-// and what never would becomes an error. Gateways took such an answer for a lost one.
+// An answer is never longer than the transport takes: replies that do not fit are left for later,
+// and one that never fits becomes an error. Gateways used to take a longer answer for a lost one.
 func TestAnswersFitIntoAFrame(t *testing.T) {
 	const most, half = 1 << 20, 1 << 19
 	if hopBytesMax+64 > transport.FrameBytesMax {
@@ -67,7 +67,7 @@ func TestAnswersFitIntoAFrame(t *testing.T) {
 	}
 }
 
-// What is longer than a request to another node may be is refused at once, in words: that
+// A request that is too long for another node is refused at once with an error that says so. That
 // it was not sent does not mean that no leader is known.
 func TestWhatIsTooLongToBeSentIsRefused(t *testing.T) {
 	here := &fakeShard{addr: "b"}
@@ -88,9 +88,9 @@ func TestWhatIsTooLongToBeSentIsRefused(t *testing.T) {
 	}
 }
 
-// Of a bundle of writes whose replies find no room in one message each is answered for
-// which there is some: without an answer the gateway would ask again, and know nothing of
-// any long one.
+// If the replies to a bundle of writes do not fit into one message, the calls whose replies fit are
+// answered. Without an answer the gateway would ask again, and never learn the outcome of a long
+// one.
 func TestOfABundlesRepliesThoseAreLostThatFindNoRoom(t *testing.T) {
 	const most, half = 1 << 20, 1 << 19
 	for _, c := range []struct{ bytes, want []int }{

@@ -11,15 +11,14 @@ import (
 	"lockstep/cluster/raftio"
 )
 
-// follower is a router whose node follows the leader's, and both shards 0.
+// follower returns a router whose node follows the leader's, and the shard 0 of both nodes.
 func follower() (r *Router, own, leader *fakeShard) {
 	own, leader = &fakeShard{addr: "leader", queued: 5, taken: 5}, &fakeShard{self: true, queued: 9, taken: 9}
 	peers := &fakePeers{to: routerOf(5000, nil, leader, leader)}
 	return routerOf(5000, peers, own, own), own, leader
 }
 
-// staleRead makes a stale read and tells whether the node's own replica
-// answered.
+// staleRead makes a stale read and reports whether the node's own replica answered it.
 func staleRead(t *testing.T, r *Router, own *fakeShard, want *cluster.Freshness) bool {
 	t.Helper()
 	c := callOf(0, "get", "k")
@@ -79,8 +78,8 @@ func TestAReplicaBelowTheFloorDoesNotAnswer(t *testing.T) {
 	}
 }
 
-// TestAReplicaAnswersWithinTheBound expects reads to go to the leader until the
-// replica is known to have caught up with it, counted from the question.
+// TestAReplicaAnswersWithinTheBound: reads go to the leader until the replica is known to have
+// caught up. Its age counts from the question.
 func TestAReplicaAnswersWithinTheBound(t *testing.T) {
 	r, own, leader := follower()
 	want := &cluster.Freshness{MaxAge: time.Hour}
@@ -101,7 +100,7 @@ func TestAReplicaAnswersWithinTheBound(t *testing.T) {
 	own.taken = 9
 	own.mu.Unlock()
 	eventually(t, "the replica answers", func() bool { return staleRead(t, r, own, want) })
-	// On a machine that stood still the first question was given up, and another asked.
+	// On a machine that stood still the router gave up the first question and asked again.
 	if caughtUp-begun < probeMax {
 		if r.ages[0].equal > caughtUp {
 			t.Error("its age is counted from when it had caught up")
@@ -115,7 +114,7 @@ func TestAReplicaAnswersWithinTheBound(t *testing.T) {
 	}
 }
 
-// A replica that came in the place of another is asked anew how old it is.
+// A replica that replaces another is asked for its own age.
 func TestAnotherReplicaIsNotAsFreshAsTheOneBefore(t *testing.T) {
 	r, own, _ := follower()
 	own.taken = 9
@@ -172,7 +171,7 @@ func TestATokenIsNotOlderThanWhatThisNodesReplicaHasRun(t *testing.T) {
 	}
 }
 
-// A replica that has gone takes a shard's keys with it; nothing may keep them in memory.
+// A replica holds its shard's keys: when it has gone, nothing may keep them in memory.
 func TestNothingIsKeptOfAReplicaThatHasGone(t *testing.T) {
 	r, own, _ := follower()
 	own.taken = 9

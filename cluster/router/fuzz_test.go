@@ -12,8 +12,8 @@ import (
 	"lockstep/fsm"
 )
 
-// FuzzRequest: whatever another node asks for is answered once and soon, nothing panics, and
-// the gateway's own writes go on.
+// FuzzRequest: every request of another node gets one answer, soon; nothing panics, and the
+// gateway's own writes continue.
 func FuzzRequest(f *testing.F) {
 	const from = 7
 	shardOf := func(n uint32) []byte { return binary.LittleEndian.AppendUint32(nil, n) }
@@ -87,7 +87,8 @@ func FuzzRequest(f *testing.F) {
 	})
 }
 
-// addRelays adds seeds of requests that are to be passed on, and that were, by their kind.
+// addRelays adds seeds of requests that are to be passed on, and of requests that were passed on,
+// by their kind.
 func addRelays(f *testing.F, gateway uint8, requests map[uint8][]byte) {
 	for kind, request := range requests {
 		f.Add(KindRelay, relayRequest(kind, request))
@@ -97,7 +98,7 @@ func addRelays(f *testing.F, gateway uint8, requests map[uint8][]byte) {
 	}
 }
 
-// FuzzAnswer: whatever another node answers is taken for something, and no reply is longer
+// FuzzAnswer: the gateway accepts or rejects every answer of another node, and no reply is longer
 // than the answer.
 func FuzzAnswer(f *testing.F) {
 	f.Add(appendResult(nil, shard.Result{Replies: []shard.Reply{{Bytes: []byte("+OK\r\n")}, {Outcome: fsm.OutcomeStale, Bytes: []byte{5}}}}))
@@ -128,7 +129,7 @@ func FuzzAnswer(f *testing.F) {
 	})
 }
 
-// present is the road of a gateway that was heard just now.
+// present is the connection of a gateway that was heard just now.
 type present struct{}
 
 func (present) Quiet() time.Duration { return 0 }

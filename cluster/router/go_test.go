@@ -22,7 +22,7 @@ import (
 	"lockstep/ground/caught"
 )
 
-// begun has calls answered as a client in a loop does. wait returns when they are.
+// begun starts calls as a client in a loop does. wait returns when they are answered.
 func begun(t *testing.T, r *Router, calls ...*cluster.Call) (atOnce bool, wait func()) {
 	t.Helper()
 	told := make(chan struct{}, 10)
@@ -38,7 +38,7 @@ func begun(t *testing.T, r *Router, calls ...*cluster.Call) (atOnce bool, wait f
 	}
 }
 
-// What Go answers is what Do answers, whatever becomes of the first attempt.
+// Go gives the same answers as Do, whatever happens to the first attempt.
 func TestGoAnswersAsDoDoes(t *testing.T) {
 	for _, c := range []struct {
 		name    string
@@ -67,7 +67,7 @@ func TestGoAnswersAsDoDoes(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			s := &fakeShard{steps: c.steps}
 			s.addr, s.self = "a", true
-			// What is not to be answered ends by its time; the others have enough of it.
+			// Calls without an answer end at their deadline; the others have enough time.
 			timeoutMs := 20_000
 			if c.peerErr != nil {
 				timeoutMs = 150
@@ -97,7 +97,7 @@ func TestGoAnswersAsDoDoes(t *testing.T) {
 	}
 }
 
-// An attempt that nobody answers is given up, and the next leader is asked under the same identity.
+// An attempt without an answer is given up, and the next leader is asked under the same identity.
 func TestAnAttemptThatNobodyAnswersIsMadeAnew(t *testing.T) {
 	s := &fakeShard{addr: "a", self: true, hold: true}
 	s.onHold = func() { s.addr = "b" }
@@ -113,7 +113,7 @@ func TestAnAttemptThatNobodyAnswersIsMadeAnew(t *testing.T) {
 	}
 }
 
-// A leader leaves the last of several reads for later where their replies are large, and so does the
+// A leader leaves the last of several reads for later if their replies are large, and so does the
 // router.
 func TestReadsBehindLargeRepliesOfAnotherNodeAreLeftForLater(t *testing.T) {
 	there := &fakeShard{addr: "a", self: true, largest: 2}
@@ -127,7 +127,7 @@ func TestReadsBehindLargeRepliesOfAnotherNodeAreLeftForLater(t *testing.T) {
 	}
 }
 
-// blockedShard reads when it may.
+// blockedShard answers reads only when it may.
 type blockedShard struct {
 	fakeShard
 	may chan struct{}
@@ -145,7 +145,7 @@ func (b *blockedShard) ReadOwn(ctx context.Context, txns []fsm.Txn, atLeast uint
 	return b.fakeShard.ReadOwn(ctx, txns, atLeast)
 }
 
-// Go waits for nothing: for several phases or shards, for locks, for replicas, nor for a leader.
+// Go does not block: neither for several phases or shards, nor for locks, replicas or a leader.
 func TestGoDoesNotWait(t *testing.T) {
 	s := &blockedShard{fakeShard: fakeShard{addr: "a", self: true}, may: make(chan struct{})}
 	nobody := &fakeShard{}
@@ -183,7 +183,8 @@ func TestGoDoesNotWait(t *testing.T) {
 	}
 }
 
-// A call that waits costs no goroutine: not for its leader's answer, nor between two attempts.
+// A waiting call costs no goroutine: neither while its leader has not answered, nor between two
+// attempts.
 func TestACallThatWaitsHasNoGoroutine(t *testing.T) {
 	const many = 200
 	silent, refusing := &heldShard{fakeShard: fakeShard{addr: "a", self: true}}, &fakeShard{addr: "a", self: true, steps: bytesOf(cluster.ErrNotLeader, many*many)}
@@ -203,7 +204,7 @@ func TestACallThatWaitsHasNoGoroutine(t *testing.T) {
 	open.Wait()
 }
 
-// racingShard answers each bundle in some way, at some time, from some goroutine.
+// racingShard answers each bundle in a random way, at a random time, from a random goroutine.
 type racingShard struct {
 	fakeShard
 	open sync.WaitGroup
@@ -218,7 +219,7 @@ func (s *racingShard) Propose(o shard.Offer, done func(shard.Result)) {
 	case 1:
 		s.open.Go(func() { done(res) })
 	case 2:
-		// After it was given up, mostly.
+		// Mostly after the attempt was given up.
 		s.open.Go(func() { pause(context.Background(), time.Duration(rand.IntN(120))*time.Millisecond); done(res) })
 	case 3:
 		s.open.Go(func() { done(res) })
@@ -236,8 +237,8 @@ func (s *racingShard) ReadNow(txns []fsm.Txn, atLeast uint64) []shard.Reply {
 	return numbered(rand.IntN(len(txns) + 1))
 }
 
-// Whatever comes at one time, answers, answers to earlier attempts, other leaders, the end of the time,
-// the client's end and faults: done is called once, and no number stays out.
+// Whatever comes at the same time (answers, answers to earlier attempts, other leaders, the
+// deadline, the client's end, panics), done is called once, and every number is given back.
 func TestDoneIsCalledOnce(t *testing.T) {
 	s := &racingShard{fakeShard: fakeShard{addr: "a", self: true}}
 	r := New(Config{
@@ -283,7 +284,7 @@ func TestDoneIsCalledOnce(t *testing.T) {
 	})
 }
 
-// readingShard is a machineShard whose machine reads, too, now and then without waiting.
+// readingShard is a machineShard that also answers reads, now and then without waiting.
 type readingShard struct{ *machineShard }
 
 func (s readingShard) ReadNow(txns []fsm.Txn, _ uint64) []shard.Reply {
@@ -305,15 +306,15 @@ func (s readingShard) Read(ctx context.Context, _ time.Time, txns []fsm.Txn, _ u
 	return replies, nil
 }
 
-// Calls of one client to one shard run in the order given, through phases, attempts and what is sent in
-// another way.
+// Calls of one client to one shard run in the order given, through phases, attempts and calls that
+// are sent again in another form.
 func TestOrderIsKeptThroughPhasesAndAttempts(t *testing.T) {
 	s := newMachineShard(t)
 	r, _ := gatewayOf(s, 10_000)
 	r.cfg.Replica = func(int) Shard { return readingShard{s} }
 	for round := range 20 {
 		if round%2 == 0 {
-			s.before = func() {} // the first bundle runs, and its answer is lost
+			s.before = func() {} // the first bundle runs, but its answer is lost
 		}
 		var calls []*cluster.Call
 		for range 5 {

@@ -18,8 +18,8 @@ type machineShard struct {
 	fakeShard
 	machine *fsm.Machine
 	index   uint64
-	// before, when set, is called before the next bundle, which is lost after it has
-	// entered the log.
+	// before, if set, is called before the next bundle. That bundle enters the log, but its answer
+	// is lost.
 	before func()
 	wait   sync.Map // fsm.EntryID -> *collector
 }
@@ -82,7 +82,7 @@ func (s *machineShard) applyLocked(bundle []byte, n int, done func(shard.Result)
 	}
 }
 
-// forge brings a bundle into the log that the gateway never sent.
+// forge puts a bundle into the log that the gateway never sent.
 func (s *machineShard) forge(t *testing.T, b fsm.Bundle, args ...string) {
 	t.Helper()
 	b.Txns = []fsm.Txn{callOf(0, args...).Txn}
@@ -91,7 +91,7 @@ func (s *machineShard) forge(t *testing.T, b fsm.Bundle, args ...string) {
 	s.applyLocked(fsm.AppendBundle(nil, &b), 1, func(shard.Result) {})
 }
 
-// gatewayOf is a router in front of a shard, and how often it began anew.
+// gatewayOf returns a router in front of a shard, and the boot numbers that it has taken.
 func gatewayOf(s *machineShard, timeoutMs int) (r *Router, reboots *[]uint64) {
 	reboots = new([]uint64)
 	r = New(Config{
@@ -114,10 +114,10 @@ func incr(t *testing.T, r *Router, want string) {
 	}
 }
 
-// TestAGatewayInWhoseNameSomebodySpokeBeginsAnew: a shard that has been told numbers in a
-// gateway's name takes what the gateway sends for given up. It did so for as long as the
-// gateway lived: each of its writes was INDETERMINATE. Now the gateway takes a boot number
-// behind the one that the shard knows, and sends the write again, which has not run.
+// TestAGatewayInWhoseNameSomebodySpokeBeginsAnew: if another node has used numbers in a gateway's
+// name, the shard counts the gateway's own numbers as given up. Once it did so as long as the
+// gateway lived: each of the gateway's writes was INDETERMINATE. Now the gateway takes a boot
+// number greater than the one that the shard knows, and sends the write, which has not run, again.
 func TestAGatewayInWhoseNameSomebodySpokeBeginsAnew(t *testing.T) {
 	for name, forged := range map[string]func(lane uint32) fsm.Bundle{
 		"a later boot": func(lane uint32) fsm.Bundle {
@@ -144,7 +144,7 @@ func TestAGatewayInWhoseNameSomebodySpokeBeginsAnew(t *testing.T) {
 	}
 }
 
-// TestABatchBeginsAnewElsewhere: the same for a client that does not wait.
+// TestABatchBeginsAnewElsewhere: the same for a client in a loop.
 func TestABatchBeginsAnewElsewhere(t *testing.T) {
 	s := newMachineShard(t)
 	r, _ := gatewayOf(s, 10_000)
@@ -159,8 +159,8 @@ func TestABatchBeginsAnewElsewhere(t *testing.T) {
 	}
 }
 
-// TestWhatMayHaveRunIsNotSentUnderAnotherIdentity: a bundle that was in the log before may
-// have run there. Then the outcome is unknown, and the next write goes well.
+// TestWhatMayHaveRunIsNotSentUnderAnotherIdentity: a bundle that was proposed before may have run.
+// Then its outcome is unknown, and the next write succeeds.
 func TestWhatMayHaveRunIsNotSentUnderAnotherIdentity(t *testing.T) {
 	s := newMachineShard(t)
 	r, reboots := gatewayOf(s, 10_000)
@@ -179,8 +179,8 @@ func TestWhatMayHaveRunIsNotSentUnderAnotherIdentity(t *testing.T) {
 	}
 }
 
-// TestOfABundleThatIsStaleInPartTheRestRuns: those txns have a reply that ran; of the others
-// nothing is known, for they cannot be sent behind them.
+// TestOfABundleThatIsStaleInPartTheRestRuns: the txns that ran have their replies. The outcome of
+// the stale ones is unknown, because they cannot be sent behind the others.
 func TestOfABundleThatIsStaleInPartTheRestRuns(t *testing.T) {
 	s := &fakeShard{addr: "me", self: true, stale: 2}
 	r := routerOf(5000, nil, s, s)
@@ -196,8 +196,8 @@ func TestOfABundleThatIsStaleInPartTheRestRuns(t *testing.T) {
 	}
 }
 
-// TestAGatewayThatCannotBeginAnewSaysSo: in time, and with no claim that the write has not
-// run. It does not try more often than now and then.
+// TestAGatewayThatCannotBeginAnewSaysSo: the error comes in time, and does not claim that the write
+// has not run. The gateway asks for a new boot number only now and then.
 func TestAGatewayThatCannotBeginAnewSaysSo(t *testing.T) {
 	s := newMachineShard(t)
 	r, _ := gatewayOf(s, 200)
@@ -214,8 +214,8 @@ func TestAGatewayThatCannotBeginAnewSaysSo(t *testing.T) {
 	}
 }
 
-// TestANodeSpeaksForItselfAlone: what a node proposes, or waits for, in another's name is
-// refused, and so are numbers that no gateway gives out.
+// TestANodeSpeaksForItselfAlone: the leader refuses proposals and waits in another node's name, and
+// numbers that no gateway gives out.
 func TestANodeSpeaksForItselfAlone(t *testing.T) {
 	s := newMachineShard(t)
 	r, _ := gatewayOf(s, 1000)
@@ -261,8 +261,8 @@ func TestANodeSpeaksForItselfAlone(t *testing.T) {
 	}
 }
 
-// A wait whose identity the shard takes for given up gets another one, unless it may have
-// been served.
+// A wait whose identity the shard counts as given up gets another identity, unless it may have been
+// served.
 func TestAWaitBeginsAnewBehindForgedNumbers(t *testing.T) {
 	for asked, want := range map[int]error{1: nil, 2: cluster.ErrUnknown} {
 		var r *Router

@@ -13,8 +13,7 @@ import (
 	"lockstep/ground/caught"
 )
 
-// numbersOpen counts the numbers of a shard's bundles that were given out and not given
-// back.
+// numbersOpen counts the numbers of a shard's bundles that were given out and not yet given back.
 func numbersOpen(r *Router, index int) (open int) {
 	lanes := r.lanes[index].now.Load()
 	for i := range lanes.all {
@@ -26,9 +25,9 @@ func numbersOpen(r *Router, index int) (open int) {
 	return open
 }
 
-// TestAPanicGivesTheNumberBack: whatever panics while a bundle is numbered and on its way,
-// its number is given back. Numbers that stay out fill a lane up, and in the end all of
-// them: then every write of the gateway would be refused.
+// TestAPanicGivesTheNumberBack: whatever panics while a bundle is numbered and sent, its number is
+// given back. Numbers that are not given back fill up a lane, and in the end all lanes: then every
+// write of the gateway would be refused.
 func TestAPanicGivesTheNumberBack(t *testing.T) {
 	broken := func() { panic("broken by hand") }
 	for _, c := range []struct {
@@ -91,12 +90,13 @@ func TestAPanicGivesTheNumberBack(t *testing.T) {
 	}
 }
 
-// brokenLeaver is a client that cannot be asked whether it has gone.
+// brokenLeaver is a client whose Gone panics.
 type brokenLeaver struct{}
 
 func (brokenLeaver) Gone() bool { panic("broken by hand") }
 
-// TestAFaultIsAnswered: calls whose sending has a fault are answered: it may have run, or it was a read.
+// TestAFaultIsAnswered: if the code that sends calls panics, the calls are answered: a write may
+// have run, a read has not.
 func TestAFaultIsAnswered(t *testing.T) {
 	s := &fakeShard{addr: "a", self: true}
 	r := routerOf(5000, nil, s, s)
@@ -119,7 +119,7 @@ type brokenPeers struct{}
 
 func (brokenPeers) Go(string, uint8, []byte, func([]byte, error)) { panic("broken by hand") }
 
-// TestAReadHasNoNumber: nothing of a read is given back.
+// TestAReadHasNoNumber: a read has no number to give back.
 func TestAReadHasNoNumber(t *testing.T) {
 	s := &fakeShard{addr: "elsewhere"}
 	r := routerOf(5000, silentPeers{}, s, s)
@@ -131,7 +131,7 @@ func TestAReadHasNoNumber(t *testing.T) {
 	}
 }
 
-// silentPeers answer nothing.
+// silentPeers never answer.
 type silentPeers struct{}
 
 func (silentPeers) Go(string, uint8, []byte, func([]byte, error)) {}

@@ -8,7 +8,7 @@ import (
 	"lockstep/cluster/shard"
 )
 
-// town is routers by address, each with a replica or none.
+// town is a set of routers by address. Each has a replica or none.
 type town struct {
 	mu      sync.Mutex
 	routers map[string]*Router
@@ -30,7 +30,7 @@ func (w *town) count(kind uint8) int {
 	return w.asked[kind]
 }
 
-// townOf has replicas at b and c, and a gateway without one.
+// townOf returns a gateway without a replica, and nodes with replicas at b and c.
 func townOf(b, c *fakeShard) (*town, *Router) {
 	w := &town{routers: map[string]*Router{}, asked: map[uint8]int{}}
 	w.routers["b"] = routerOf(5000, w, b, b)
@@ -55,8 +55,8 @@ func TestAGatewayWithoutAReplicaFindsTheLeaderAndRemembersIt(t *testing.T) {
 	}
 }
 
-// The leader that is remembered leads no more: it says so, the replicas are
-// asked, and the call goes on under its identity.
+// The remembered leader no longer leads and says so. The router asks the replicas, and the call
+// continues under its identity.
 func TestAGatewayWithoutAReplicaFollowsAChangeOfLeader(t *testing.T) {
 	b := &fakeShard{addr: "b", self: true, term: 3}
 	c := &fakeShard{addr: "b", term: 3}
@@ -77,8 +77,7 @@ func TestAGatewayWithoutAReplicaFollowsAChangeOfLeader(t *testing.T) {
 	}
 }
 
-// A replica that has been taken out of its group hears from no leader, and a
-// new one has not heard of one yet.
+// A replica that was removed from its group knows no leader, and a new one may not know one yet.
 func TestWhatTheReplicasSayCountsWhereTheOwnOneKnowsNobody(t *testing.T) {
 	own := &fakeShard{}
 	r := routerOf(100, &fakePeers{to: routerOf(100, nil, own, own)}, own, own)
@@ -144,9 +143,9 @@ func TestLeadersSurviveTheWire(t *testing.T) {
 	}
 }
 
-// TestALeaderOfATermThatNeverWasIsFoundOut: nodes have told each other that a node leads in
-// a term that its replica has not reached. A node that asks it in vain learns that, and goes
-// on to the true leader. Nodes once asked it for ever.
+// TestALeaderOfATermThatNeverWasIsFoundOut: nodes have reported to each other that a node leads in
+// a term that its replica has not reached. A node whose requests to it fail learns that the report
+// is false, and finds the true leader. Nodes once asked the wrong one for ever.
 func TestALeaderOfATermThatNeverWasIsFoundOut(t *testing.T) {
 	for _, hasReplica := range []bool{false, true} {
 		b, c := &fakeShard{addr: "c", term: 3}, &fakeShard{addr: "c", self: true, term: 3}

@@ -16,8 +16,8 @@ import (
 	"lockstep/fsm"
 )
 
-// mesh is three nodes: the gateway a, the follower b and the leader c. What one sends another can
-// be lost at once, or held until it is freed.
+// mesh is three nodes: the gateway a, the follower b and the leader c. A message from one to
+// another can be lost at once, or held until free is called.
 type mesh struct {
 	mu         sync.Mutex
 	routers    map[string]*Router
@@ -28,7 +28,7 @@ type mesh struct {
 
 var meshNodes = map[string]uint64{"a": 1, "b": 2, "c": 3}
 
-// meshPeers is what one node sends the others by.
+// meshPeers sends one node's messages to the others.
 type meshPeers struct {
 	*mesh
 	at string
@@ -74,14 +74,14 @@ func (m *mesh) serve(from, to string, kind uint8, payload []byte, reply func([]b
 	}
 }
 
-// cut loses or holds what the gateway sends the leader.
+// cut loses or holds the messages from the gateway to the leader.
 func (m *mesh) cut(holds bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.lost["ac"], m.held["ac"] = !holds, holds
 }
 
-// free ends all cuts; what was held arrives.
+// free ends all cuts; the held messages arrive.
 func (m *mesh) free() {
 	m.mu.Lock()
 	waiting := m.waiting
@@ -100,7 +100,7 @@ func (m *mesh) count(kind uint8) int {
 	return m.counts[kind]
 }
 
-// meshOf is such nodes around a leader.
+// meshOf returns such nodes around a leader.
 func meshOf(leader Shard, timeoutMs int) (m *mesh, gateway *Router) {
 	m = &mesh{routers: map[string]*Router{}, lost: map[string]bool{}, held: map[string]bool{}, counts: map[uint8]int{}}
 	for at, node := range meshNodes {
@@ -123,19 +123,19 @@ func meshOf(leader Shard, timeoutMs int) (m *mesh, gateway *Router) {
 	return m, m.routers["a"]
 }
 
-// leaderOfMesh runs what it is sent.
+// leaderOfMesh runs the bundles that it gets.
 func leaderOfMesh(t *testing.T) *machineShard {
 	s := newMachineShard(t)
 	s.addr, s.term = "c", 3
 	return s
 }
 
-// soonEnough is how long a call of a gateway that is cut off may take: the way is found to be shut
-// after half a second.
+// soonEnough is how long a call of a gateway that is cut off may take: it finds the way shut after
+// half a second.
 const soonEnough = 10 * time.Second
 
-// One that is cut off from the leader serves its clients through another node: a call takes a
-// moment, where it took as long as the cut, or until it was given up.
+// A gateway that is cut off from the leader serves its clients through another node, and a call
+// takes a moment. Before, it took as long as the cut, or until it was given up.
 func TestAGatewayThatIsCutOffAsksThroughAnotherNode(t *testing.T) {
 	for _, holds := range []bool{false, true} {
 		for _, starts := range []bool{false, true} {
@@ -163,7 +163,8 @@ func TestAGatewayThatIsCutOffAsksThroughAnotherNode(t *testing.T) {
 				if r.CutOff(0) != "c" || r.Counters.Relayed.Load() < 40 || m.routers["b"].Counters.PassedOn.Load() < 40 {
 					t.Errorf("cut off from %q; %d went through others", r.CutOff(0), r.Counters.Relayed.Load())
 				}
-				// What was held comes now, and has run already; the direct way is open.
+				// The held messages arrive now. Their bundles have already run, and the direct way
+				// is open.
 				m.free()
 				meshIsDirect(t, r)
 				incr(t, r, ":22\r\n")
@@ -172,7 +173,7 @@ func TestAGatewayThatIsCutOffAsksThroughAnotherNode(t *testing.T) {
 	}
 }
 
-// runMesh has a call answered, by waiting or by a completion.
+// runMesh runs a call, by Do or by Go.
 func runMesh(t *testing.T, r *Router, call *cluster.Call, starts bool) {
 	t.Helper()
 	if !starts {
@@ -198,7 +199,7 @@ func meshIsDirect(t *testing.T, r *Router) {
 	}
 }
 
-// A leader that answers questions, and takes long for a bundle, is asked directly alone.
+// A leader that answers questions but takes long for a bundle is asked only directly.
 func TestALeaderThatTakesLongIsNotAskedThroughOthers(t *testing.T) {
 	s := &fakeShard{addr: "c", self: true, term: 3, hold: true, onHold: func() {}}
 	m, r := meshOf(s, 1500)
@@ -209,7 +210,8 @@ func TestALeaderThatTakesLongIsNotAskedThroughOthers(t *testing.T) {
 	}
 }
 
-// Nor is one through a node that does not say that it leads: nobody else reaches it then.
+// A node that does not say that this leader leads is not used as a way: it does not reach the
+// leader either.
 func TestNobodyIsAskedWhoDoesNotHearTheLeader(t *testing.T) {
 	for _, holds := range []bool{false, true} {
 		m, r := meshOf(leaderOfMesh(t), 1000)
@@ -217,7 +219,7 @@ func TestNobodyIsAskedWhoDoesNotHearTheLeader(t *testing.T) {
 		m.cut(holds)
 		call := callOf(0, "incr", "n")
 		r.Do(t.Context(), []*cluster.Call{call})
-		want := cluster.ErrNoLeader // not executed
+		want := cluster.ErrNoLeader // certainly not executed
 		if holds {
 			want = cluster.ErrUnknown
 		}
@@ -227,7 +229,7 @@ func TestNobodyIsAskedWhoDoesNotHearTheLeader(t *testing.T) {
 	}
 }
 
-// Where the second hop ends nowhere, the error says what is true.
+// If the second hop fails, the error says whether the call may have run.
 func TestTheErrorOfASecondHopSaysWhetherItMayHaveRun(t *testing.T) {
 	m, r := meshOf(leaderOfMesh(t), 1000)
 	m.lost["ac"], m.lost["bc"] = true, true
@@ -244,8 +246,8 @@ func TestTheErrorOfASecondHopSaysWhetherItMayHaveRun(t *testing.T) {
 	}
 }
 
-// A client that waits is served through another node, its wait is renewed there, and what is
-// asked twice is one wait.
+// A waiting client is served through another node, its wait is renewed there, and two requests of
+// one wait count as one.
 func TestAWaitGoesThroughAnotherNode(t *testing.T) {
 	for _, holds := range []bool{false, true} {
 		l := &waitsLeader{fakeShard: fakeShard{addr: "c", self: true, term: 3}}
@@ -274,7 +276,7 @@ func TestAWaitGoesThroughAnotherNode(t *testing.T) {
 	}
 }
 
-// The end of a wait says that its requests went two ways: one that was held may come behind it.
+// The end of a wait says that its requests went two ways: a held one may arrive after the end.
 func TestTheEndOfAWaitThatWentTwoWaysSaysSo(t *testing.T) {
 	l := &waitsLeader{fakeShard: fakeShard{addr: "c", self: true, term: 3}}
 	l.answer = func(n int, w shard.Wait) *shard.Result {
@@ -296,7 +298,7 @@ func TestTheEndOfAWaitThatWentTwoWaysSaysSo(t *testing.T) {
 	}
 }
 
-// A road through another node is open as long as that node keeps the request.
+// The way through another node counts as open as long as that node keeps the request.
 func TestARoadThroughAnotherNodeEnds(t *testing.T) {
 	road := &longRoad{present{}, time.Now()}
 	if road.Quiet() > time.Second {
@@ -308,8 +310,8 @@ func TestARoadThroughAnotherNodeEnds(t *testing.T) {
 	}
 }
 
-// A node vouches for the one whose connection it is, and passes on once. The leader takes a
-// bundle in the name of the gateway alone that was vouched for.
+// A node vouches only for the gateway at the other end of the connection, and passes a request on
+// once. The leader accepts a bundle only in the name of that gateway.
 func TestWhatIsPassedOnIsJudged(t *testing.T) {
 	s := leaderOfMesh(t)
 	m, _ := meshOf(s, 1000)
@@ -365,7 +367,8 @@ func TestWhatIsPassedOnIsJudged(t *testing.T) {
 	}
 }
 
-// What a node passes on is bounded in number and in time, and so are the waits among it.
+// The requests that a node passes on are bounded in number and in time, and so are the waits among
+// them.
 func TestWhatANodePassesOnIsBounded(t *testing.T) {
 	m, _ := meshOf(leaderOfMesh(t), 1000)
 	m.held["bc"] = true
@@ -375,7 +378,7 @@ func TestWhatANodePassesOnIsBounded(t *testing.T) {
 		helper.ServeRelay(t.Context(), 1, present{}, relayRequest(kind, request), func(b []byte) { said <- decodeResult(b, 1, false).Err })
 		return said
 	}
-	// Ten milliseconds are what its gateway waits; there is no answer after that.
+	// The gateway waits ten milliseconds; an answer after that is too late.
 	if err := <-ask(KindRead, []byte{0, 0, 0, 0, 10, 0}); !errors.Is(err, cluster.ErrUnknown) {
 		t.Errorf("an answer that never comes: %v", err)
 	}

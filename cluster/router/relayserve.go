@@ -13,30 +13,29 @@ import (
 	"lockstep/cluster/transport"
 )
 
-// The second hop: a gateway that is cut off from a leader asks another node to pass a request
-// on (relay.go says when).
+// The second hop: a gateway that is cut off from a leader asks another node to pass a request on
+// (relay.go says when).
 //
-// A leader takes writes and waits from a gateway in that gateway's own name alone. A request
-// that was passed on comes over the connection of another node, and the leader believes what
-// that node says of the gateway's name. That node knows the name from its own connection to the
-// gateway, and from nothing in the request. So a member that lies can speak here in the name of
-// other members. That gains it little: members are trusted with the log itself, and a gateway
-// whose numbers were used by another node takes new ones (lanes.go).
+// A leader accepts writes and waits from a gateway only in that gateway's own name. A request that
+// was passed on comes over the connection of another node, and the leader believes what that node
+// says about the gateway's name. That node takes the name from its own connection to the gateway,
+// never from the request. So a member that lies can use the names of other members here. That gains
+// it little: members are trusted with the log itself, and a gateway whose numbers were used by
+// another node takes new ones (lanes.go).
 
 const (
-	// KindRelay asks a node to pass a request on to the leader of its shard: eight bytes of 0,
-	// the kind of the request u8, the request. The answer is the leader's, or one of the same
-	// form that says ErrNotLeader where the request has reached no leader, and ErrUnknown where
-	// it may have.
+	// KindRelay asks a node to pass a request on to the leader of its shard: eight bytes of 0, the
+	// kind of the request u8, the request. The answer is the leader's, or has the same form and
+	// says ErrNotLeader if the request has reached no leader, or ErrUnknown if it may have.
 	KindRelay uint8 = 11
 	// KindRelayed is what that node sends to the leader: the same, with the incarnation of the
-	// gateway, u64, in place of the zeros. The node that gets it answers it itself or not at
-	// all: no request goes a third hop.
+	// gateway, u64, in place of the zeros. The node that gets it answers it itself or not at all:
+	// no request goes a third hop.
 	KindRelayed uint8 = 12
 )
 
 const (
-	// relayHeadBytes is what stands before the request.
+	// relayHeadBytes is the length of the head in front of the request.
 	relayHeadBytes = 8 + 1
 	// passingMax bounds the requests of other nodes that this one passes on at a time.
 	// passingWaitsMax bounds the blocking commands among them.

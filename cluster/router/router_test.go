@@ -16,8 +16,7 @@ import (
 	"lockstep/fsm"
 )
 
-// fakeShard is a shard that follows a script: each bundle and each read is
-// answered by the next step.
+// fakeShard is a shard that follows a script: the next step answers each bundle and each read.
 type fakeShard struct {
 	mu      sync.Mutex
 	addr    string
@@ -28,26 +27,26 @@ type fakeShard struct {
 	hold    bool
 	onHold  func()
 	largest int
-	// queued is what this replica says of itself, atLeast what a read asked for.
+	// queued is what this replica reports about itself, atLeast what a read asked for.
 	queued, atLeast uint64
-	// taken is how far this replica is, asked how often it was asked for an index.
+	// taken is the index that this replica has applied, asked how often it was asked for an index.
 	taken uint64
 	asked int
 	// own counts stale reads.
 	own int
-	// term is the term it knows; fresh: it has not caught up yet.
+	// term is the term that it knows. fresh is true if it has not caught up yet.
 	term  uint64
 	fresh bool
 	// again counts the bundles that were proposed before.
 	again int
-	// forgot is true if it has no script any more.
+	// forgot is true if the shard no longer has the script.
 	forgot bool
 	// stale is how many of the first replies to a bundle are stale.
 	stale int
-	// lengths, when set, are those of the replies to writes.
+	// lengths, if set, are the lengths of the replies to writes.
 	lengths []int
-	// until is how long the last bundle may wait, takenBack those that were taken back, and
-	// onTakeBack is called then. busy is what is in the way.
+	// until is the deadline of the last bundle. takenBack are the bundles that were taken back, and
+	// onTakeBack is called then. busy is what holds commands up.
 	until      time.Time
 	takenBack  []fsm.TxnID
 	onTakeBack func()
@@ -94,7 +93,7 @@ func (f *fakeShard) Propose(o shard.Offer, done func(shard.Result)) {
 	done(shard.Result{Replies: replies})
 }
 
-// forgetIn ends the first call that names a script, and those behind it.
+// forgetIn makes the first call that names a script, and those behind it, fail.
 func forgetIn(bundle []byte, replies []shard.Reply) {
 	b, err := fsm.DecodeBundle(bundle)
 	gone := false
@@ -174,7 +173,7 @@ func (f *fakeShard) ReadNow(txns []fsm.Txn, _ uint64) []shard.Reply {
 	fails := len(f.steps) > 0 && f.steps[0] != nil
 	f.mu.Unlock()
 	if fails {
-		return nil // Read says so
+		return nil // Read returns the error
 	}
 	replies, err := f.Read(context.Background(), time.Time{}, txns, 0)
 	if err != nil {
@@ -211,7 +210,7 @@ type halves struct{}
 func (halves) ShardOfSlot(slot uint16) int { return int(slot) / 8192 }
 func (halves) Shards() int                 { return 2 }
 
-// fakePeers hands requests to another router.
+// fakePeers passes requests to another router.
 type fakePeers struct {
 	to  *Router
 	err error
@@ -225,7 +224,7 @@ func (p *fakePeers) Go(_ string, kind uint8, payload []byte, done func([]byte, e
 	reply := func(b []byte) { done(b, nil) }
 	switch kind {
 	case KindPropose:
-		p.to.ServePropose(1, payload, reply) // of all routers here
+		p.to.ServePropose(1, payload, reply) // 1 is the node number of all routers here
 	case KindLeader:
 		p.to.ServeLeader(payload, reply)
 	case KindBusy:
@@ -242,7 +241,7 @@ func (p *fakePeers) Go(_ string, kind uint8, payload []byte, done func([]byte, e
 }
 
 func routerOf(timeoutMs int, peers Peers, shards ...*fakeShard) *Router {
-	// What nodes have told each other.
+	// These are the leaders that nodes have reported to each other.
 	var mu sync.Mutex
 	told := map[int]shard.Leader{}
 	return New(Config{
@@ -304,7 +303,7 @@ func TestTheErrorSaysWhetherItMayHaveRun(t *testing.T) {
 		{append([]error{cluster.ErrUnknown}, many(cluster.ErrNotLeader)...), cluster.ErrUnknown},
 		{many(cluster.ErrOverloaded), cluster.ErrOverloaded},
 		{many(cluster.ErrTooLarge), cluster.ErrTooLarge},
-		// The next leader's limit is another one.
+		// The next leader has another limit.
 		{append([]error{cluster.ErrUnknown}, many(cluster.ErrTooLarge)...), cluster.ErrUnknown},
 	} {
 		s := &fakeShard{addr: "a", self: true, steps: c.steps}
@@ -317,10 +316,8 @@ func TestTheErrorSaysWhetherItMayHaveRun(t *testing.T) {
 	}
 }
 
-// A shard without memory refuses a bundle as a whole. What needs no memory runs
-// all the same, in its order, and what comes behind is tried again.
-// A txn that the state machine did not run, for its gateway had given it up, may
-// have run before; one whose reply is lost has.
+// A txn that the state machine did not run, because it counts as given up, may have run before. A
+// txn whose reply is lost has run.
 func TestAnOutcomeWithoutAReplyIsAnError(t *testing.T) {
 	calls := []*cluster.Call{callOf(0, "set", "a", "1"), callOf(0, "set", "b", "1"), callOf(0, "set", "c", "1")}
 	fill(calls, []shard.Reply{{Bytes: []byte("+OK\r\n")}, {Outcome: fsm.OutcomeStale}, {Outcome: fsm.OutcomeReplyLost}})
@@ -335,6 +332,8 @@ func TestAnOutcomeWithoutAReplyIsAnError(t *testing.T) {
 	}
 }
 
+// A shard without memory refuses a bundle as a whole. The calls that need no memory run all the
+// same, in their order, and the calls behind them are tried again.
 func TestWithoutMemoryTheRestRuns(t *testing.T) {
 	full := cluster.ErrOutOfMemory
 	for _, c := range []struct {
@@ -347,7 +346,7 @@ func TestWithoutMemoryTheRestRuns(t *testing.T) {
 		{[]error{full}, []string{"set", "del", "set"}, []bool{true, false, false}, 2},
 		{[]error{full, full, nil, full}, []string{"set", "del", "set"}, []bool{true, false, true}, 4},
 		{[]error{full, nil}, []string{"del", "set", "del"}, []bool{false, false, false}, 3},
-		// No shard does that; it must end all the same.
+		// No shard does this; the router must end all the same.
 		{[]error{full, full}, []string{"del", "del"}, []bool{true, true}, 1},
 		{[]error{full, nil, full}, []string{"del", "set", "set", "del"}, []bool{false, true, true, false}, 4},
 	} {
@@ -369,8 +368,8 @@ func TestWithoutMemoryTheRestRuns(t *testing.T) {
 	}
 }
 
-// A bundle that may be in the log is asked for past the check of memory, here
-// and over the wire: its outcome is to be learnt.
+// A bundle that may be in the log is proposed again past the check of memory, on this node and over
+// the wire: the gateway only wants to learn its outcome.
 func TestABundleThatMayHaveRunIsNotRefusedForMemory(t *testing.T) {
 	for _, self := range []bool{true, false} {
 		leader := &fakeShard{addr: "b", self: true, steps: []error{cluster.ErrUnknown, cluster.ErrOutOfMemory}}
@@ -396,8 +395,7 @@ func bytesOf(err error, n int) []error {
 	return all
 }
 
-// A leader that was stopped never answers; the next one is asked as soon as it
-// is known.
+// A leader that was stopped never answers; the router asks the next one as soon as it is known.
 func TestALeaderThatDoesNotAnswerIsGivenUpForTheNext(t *testing.T) {
 	s := &fakeShard{addr: "a", self: true, hold: true}
 	s.onHold = func() { s.addr = "b" }
@@ -425,8 +423,8 @@ func TestCallsGoOneHopAndComeBack(t *testing.T) {
 	}
 }
 
-// A read that goes to another node says how far this node has come; one that
-// stays here needs not.
+// A read that goes to another node carries the index that this node has reached; a read on this
+// node does not need it.
 func TestReadsAreNoOlderThanTheNodeTheyComeFrom(t *testing.T) {
 	leader := &fakeShard{addr: "leader", self: true, queued: 5}
 	far := routerOf(5000, nil, leader, leader)
@@ -444,8 +442,8 @@ func TestReadsAreNoOlderThanTheNodeTheyComeFrom(t *testing.T) {
 	}
 }
 
-// A gateway without a replica says how far it has heard of changes, to whatever
-// replica it asks.
+// A gateway without a replica sends the index of the newest changes that it knows, to every replica
+// that it asks.
 func TestReadsAreNoOlderThanWhatWasHeardOf(t *testing.T) {
 	leader := &fakeShard{addr: "b", self: true, queued: 5}
 	far := routerOf(5000, nil, leader, leader)
@@ -462,8 +460,7 @@ func TestReadsAreNoOlderThanWhatWasHeardOf(t *testing.T) {
 	}
 }
 
-// Who names its client learns the identity under which the txn travels, before
-// it does.
+// A caller that names its client learns the identity of the txn before the txn is sent.
 func TestNamedTxnsAreNumberedBeforeTheyAreSent(t *testing.T) {
 	s := &fakeShard{addr: "a", self: true}
 	r := routerOf(5000, nil, s, s)
@@ -479,7 +476,7 @@ func TestNamedTxnsAreNumberedBeforeTheyAreSent(t *testing.T) {
 		calls[1].Client = 77
 		r.Do(t.Context(), calls)
 	}
-	r.Do(t.Context(), []*cluster.Call{callOf(9000, "incr", "k")}) // nobody's
+	r.Do(t.Context(), []*cluster.Call{callOf(9000, "incr", "k")}) // without a client
 	if len(told) != 2 || len(s.bundles) != 3 {
 		t.Fatalf("%v for %d bundles", told, len(s.bundles))
 	}
@@ -519,7 +516,7 @@ func TestKeysOfTwoShardsAreRefused(t *testing.T) {
 	}
 }
 
-// Large replies come piece by piece, and the rest stays for the next call.
+// Large replies come piece by piece, and the remaining calls stay for the next call of Do.
 func TestReadsBehindLargeRepliesAreLeftForLater(t *testing.T) {
 	leader := &fakeShard{addr: "b", self: true, largest: 2}
 	far := routerOf(5000, nil, leader, leader)
@@ -599,7 +596,8 @@ func TestResultsSurviveTheWire(t *testing.T) {
 	}
 }
 
-// A process that stood still finds that the time is over, and the answer not read yet.
+// A process that stood still finds that the deadline has passed and that the answer has not been
+// read yet.
 func TestAnAnswerThatWaitedThroughAPauseIsTaken(t *testing.T) {
 	s := &heldShard{fakeShard: fakeShard{addr: "a", self: true}}
 	r := New(Config{Node: 1, Boot: 1, Layout: halves{}, TimeoutMs: func() int { return 5000 }, Replica: func(int) Shard { return s }})

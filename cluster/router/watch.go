@@ -21,7 +21,7 @@ const (
 // are any.
 type watch struct {
 	mu sync.Mutex // guards open, running, and the place of each sending
-	// open are the sendings, each behind its place; running: the timer runs.
+	// open are the sendings; the place of each is its index plus one. running is true while the timer runs.
 	open    []*sending
 	running bool
 }

@@ -13,7 +13,8 @@ import (
 	"lockstep/fsm"
 )
 
-// A pipeline over two shards: each has one bundle, however the other fares.
+// A pipeline over two shards becomes one bundle for each. The outcome of one does not depend on the
+// other's.
 func TestAPipelineOverShardsIsABundleForEach(t *testing.T) {
 	for _, c := range []struct {
 		name    string
@@ -51,8 +52,8 @@ func TestAPipelineOverShardsIsABundleForEach(t *testing.T) {
 	}
 }
 
-// TestABundleThatNeedsTooMuchIsDivided: each call is asked for again, in order,
-// until what is left is one; what one call is told stands.
+// TestABundleThatNeedsTooMuchIsDivided: the calls are sent again, in order, in smaller bundles,
+// down to a single call. The answer to a single call is final.
 func TestABundleThatNeedsTooMuchIsDivided(t *testing.T) {
 	s := &fakeShard{self: true, addr: "me", steps: []error{cluster.ErrTooMuchAtOnce, nil, cluster.ErrTooMuchAtOnce, cluster.ErrOutOfMemory, nil}}
 	r := routerOf(5000, nil, s)
@@ -68,7 +69,8 @@ func TestABundleThatNeedsTooMuchIsDivided(t *testing.T) {
 	}
 }
 
-// sent tells what bundles hold: of each its calls, a script's text by its length.
+// sent lists the contents of the bundles: the calls of each, with a script's text given by its
+// length.
 func sent(t *testing.T, s *fakeShard) string {
 	t.Helper()
 	var all []string
@@ -94,8 +96,8 @@ func sent(t *testing.T, s *fakeShard) string {
 	return strings.Join(all, "; ")
 }
 
-// TestTextsOfKnownScriptsAreLeftOut: short ones are not worth it, and where the
-// script has gone what did not run is sent anew, once, with the text.
+// TestTextsOfKnownScriptsAreLeftOut: short texts are always sent. If the shard no longer has the
+// script, the calls that did not run are sent again, once, with the text.
 func TestTextsOfKnownScriptsAreLeftOut(t *testing.T) {
 	known, other, short := "return 1 --"+strings.Repeat("k", 89), "return 1 --"+strings.Repeat("o", 89), "return 1"
 	var cache script.Cache

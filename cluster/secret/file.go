@@ -13,12 +13,12 @@ import (
 // fileBytesMax is how long a file with secrets may be.
 const fileBytesMax = 16 << 10
 
-// fileHead begins the file in which a node keeps its secret.
+// fileHead is the first line of the file in which a node keeps its secret.
 const fileHead = "# The secret of this node's cluster, and behind it the previous one while it is changed. docs/security.md says more.\n"
 
-// ReadFile reads a file with the current secret and, while it is changed, the
-// previous one: words parted by blanks or ends of lines. Lines that begin with #
-// do not count. No error has anything of the file's text.
+// ReadFile reads a file with the current secret and, while the secret is being changed, the
+// previous one: words separated by blanks or line ends. It ignores lines that begin with #. Its
+// errors never contain text of the file.
 func ReadFile(path string) (List, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -48,8 +48,8 @@ func ReadFile(path string) (List, error) {
 	return list, nil
 }
 
-// WriteFile puts secrets into a file that the node's user alone can read, whole,
-// or leaves the file as it was.
+// WriteFile writes secrets into a file that only the node's user can read. If it fails, the old
+// file stays.
 func WriteFile(path string, list List) error {
 	return durable.Replace(path, []byte(fileHead+list.Text()), 0o600)
 }

@@ -15,30 +15,29 @@ import (
 	"lockstep/ground/secure"
 )
 
-// Magic begins what both sides say; its digit is the protocol's version. It ends
-// a line, so that a server of another kind that was dialled by mistake answers at
-// once.
+// Magic is the first thing that both sides send; its digit is the protocol's version. It ends a
+// line, so that a server of another kind that was dialled by mistake answers at once.
 const Magic = "LSP2\r\n"
 
 // nothingProved is the acceptor's answer to a dialler without a secret that it
 // admits.
 const nothingProved = 255
 
-// ExporterLabel names the exporter of a TLS connection (RFC 5705) that a proof is
-// bound to, and BindingBytes is how much of it is taken.
+// ExporterLabel names the exporter of a TLS connection (RFC 5705) that a proof is bound to.
+// BindingBytes is how many bytes of the exporter are used.
 const (
 	ExporterLabel = "EXPORTER-lockstep-cluster-secret"
 	BindingBytes  = 32
 )
 
-// The roles, and what keys are for, in the words that go into them.
+// These are the roles. The words go into the keys.
 const (
 	dialler  = "lockstep 2 dialler"
 	acceptor = "lockstep 2 acceptor"
 )
 
-// Why a handshake ended. The first three are the acceptor's, for its log and
-// for nobody else; the others are the dialler's.
+// These are the reasons why a handshake ended. The acceptor returns the first three, only for its
+// own log; the dialler returns the others.
 var (
 	ErrUnproved = errors.New("it did not prove that it knows the cluster's secret")
 	ErrStranger = errors.New("it knows no cluster secret, and this node takes in nobody without one")
@@ -54,17 +53,16 @@ var (
 	errSpeaksTLS = errors.New("it speaks TLS, and this node's tls-cluster is off")
 )
 
-// Conn is a connection behind its handshake.
+// Conn is a connection after its handshake.
 type Conn struct {
 	net.Conn
-	// Proved is the secret that both sides have proved to know; nil: none.
+	// Proved is the secret that both sides have proved, or nil if none was.
 	Proved *Secret
 }
 
-// Dial proves what the list has to the node that was dialled, and has that node
-// prove the same. The connection must have a deadline, and belongs to the caller
-// whatever comes of it. binding is nil for a plain connection, else what binds
-// the proof to the TLS connection that it is.
+// Dial proves the secrets of the list to the node that was dialled, and demands a proof from that
+// node. The connection must have a deadline. It belongs to the caller, even after an error. binding
+// is nil for a plain connection; for a TLS connection it holds the bytes that bind the proof to it.
 func Dial(conn net.Conn, list List, binding []byte) (*Conn, error) {
 	own, err := sayHello(conn)
 	if err != nil {
@@ -107,10 +105,9 @@ func Dial(conn net.Conn, list List, binding []byte) (*Conn, error) {
 	return &Conn{Conn: conn, Proved: s}, nil
 }
 
-// Accept has the dialler prove that it knows a secret of the list and proves the
-// same. A dialler that knows none is let through, with nothing proved, if admits.
-// The connection must have a deadline, and belongs to the caller whatever comes
-// of it.
+// Accept demands that the dialler proves a secret of the list, and proves the same one. If admits
+// is true, a dialler without a secret is let through with nothing proved. The connection must have
+// a deadline. It belongs to the caller, even after an error.
 func Accept(conn net.Conn, list List, admits bool, binding []byte) (*Conn, error) {
 	theirs, err := hearDialler(conn)
 	if err != nil {
@@ -152,7 +149,7 @@ func Accept(conn net.Conn, list List, admits bool, binding []byte) (*Conn, error
 	return nil, ErrUnproved
 }
 
-// accepted answers a proof that fitted.
+// accepted answers a proof that was right.
 func accepted(conn net.Conn, s *Secret, derived derived, which byte, plain bool) (*Conn, error) {
 	if _, err := conn.Write(append([]byte{which}, derived.proof(acceptor)...)); err != nil {
 		return nil, err
@@ -184,8 +181,8 @@ func hearDialler(r io.Reader) (nonce [keyBytes]byte, err error) {
 	return nonce, err
 }
 
-// hearAcceptor reads the hello of the node that was dialled, or finds out what
-// answers in its place.
+// hearAcceptor reads the hello of the node that was dialled. If something else answers, the error
+// says what.
 func hearAcceptor(conn net.Conn) (nonce [keyBytes]byte, err error) {
 	var magic [len(Magic)]byte
 	n, err := io.ReadFull(conn, magic[:])
@@ -198,15 +195,14 @@ func hearAcceptor(conn net.Conn) (nonce [keyBytes]byte, err error) {
 	return nonce, err
 }
 
-// strangeTextMax and strangeTextWait bound what is read of a server that is no
-// node, to say what it is.
+// strangeTextMax and strangeTextWait bound how much is read of a server that is not a node, to find
+// out what it is.
 const (
 	strangeTextMax  = 400
 	strangeTextWait = 200 * time.Millisecond
 )
 
-// mistaken says what was dialled in the place of a node, from how its answer
-// begins.
+// mistaken guesses from the first bytes of an answer what was dialled instead of a node.
 func mistaken(conn net.Conn, begin []byte) error {
 	if secure.SpeaksTLS(begin) || begin[0] == tlsAlert {
 		return fmt.Errorf("%w: %w", ErrNotPeer, errSpeaksTLS)
@@ -228,23 +224,21 @@ func mistaken(conn net.Conn, begin []byte) error {
 // tlsAlert is the first byte of a TLS record with an alert.
 const tlsAlert = 21
 
-// clientPort begins what a node's port for clients answers a node; see
-// ClientPort.
+// clientPort begins the answer of a node's client port to a node; see ClientPort.
 const clientPort = "ERR this port is for clients"
 
-// ClientPort is the error that a node's port for clients answers another node
-// that takes it for the peer port.
+// ClientPort is the error that a node's client port returns to another node that mistakes it for
+// the peer port.
 func ClientPort(peerPort int) string {
 	return fmt.Sprintf("%s; nodes meet at the peer port, %d", clientPort, peerPort)
 }
 
-// SpeaksPeer reports whether what a connection says first is a node's hello.
+// SpeaksPeer reports whether the first bytes of a connection are a node's hello.
 func SpeaksPeer(first []byte) bool {
 	return len(first) >= len(Magic) && string(first[:len(Magic)]) == Magic
 }
 
-// turnedAway says why the acceptor ended the handshake, as far as that can be
-// guessed: it tells strangers nothing.
+// turnedAway guesses why the acceptor ended the handshake: the acceptor does not tell strangers.
 func turnedAway(err error, list List) error {
 	var timeout net.Error
 	switch {
@@ -256,13 +250,13 @@ func turnedAway(err error, list List) error {
 	return ErrClosed
 }
 
-// transcript is what both sides have said before the proofs.
+// transcript is everything that both sides have sent before the proofs.
 type transcript struct {
 	binding           []byte
 	dialler, acceptor [keyBytes]byte
 }
 
-// derived is what one secret makes of a transcript.
+// derived is what one secret and a transcript give.
 type derived struct{ root []byte }
 
 func (t *transcript) with(s *Secret) derived {
@@ -274,10 +268,10 @@ func (t *transcript) with(s *Secret) derived {
 	return derived{mac.Sum(nil)}
 }
 
-// proof is what the node of a role proves its knowledge by.
+// proof returns the proof of a node in a role.
 func (d derived) proof(role string) []byte { return d.expand(role + " proves") }
 
-// records is the key of the records that the node of a role sends.
+// records returns the key of the records that a node in a role sends.
 func (d derived) records(role string) []byte { return d.expand(role + " sends") }
 
 func (d derived) expand(what string) []byte {

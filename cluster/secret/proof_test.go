@@ -15,7 +15,7 @@ import (
 	"lockstep/tests/kit/certs"
 )
 
-// patience bounds what a test waits for.
+// patience bounds the waits of a test.
 const patience = 20 * time.Second
 
 func listOf(t testing.TB, texts ...string) List {
@@ -33,7 +33,7 @@ const (
 	textC = "the-third-secret-of-the-tests"
 )
 
-// pipe is a connection over TCP, both ends with a deadline.
+// pipe returns both ends of a TCP connection, each with a deadline.
 func pipe(t testing.TB) (dialled, accepted net.Conn) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -54,7 +54,7 @@ func pipe(t testing.TB) (dialled, accepted net.Conn) {
 	return dialled, accepted
 }
 
-// side is what came of one side of a handshake.
+// side is the result of one side of a handshake.
 type side struct {
 	*Conn
 	err error
@@ -148,7 +148,7 @@ func exchange(t *testing.T, d, a io.ReadWriter) {
 	}
 }
 
-// recorded notes what is read from a connection and written to it.
+// recorded records what is read from a connection and written to it.
 type recorded struct {
 	net.Conn
 	read, written []byte
@@ -165,8 +165,8 @@ func (r *recorded) Write(p []byte) (int, error) {
 	return r.Conn.Write(p)
 }
 
-// TestAStrangerIsToldNothing: whatever a stranger says, what comes back is a hello
-// with a nonce, or nothing at all.
+// TestAStrangerIsToldNothing: whatever a stranger sends, it gets back a hello with a nonce, or
+// nothing at all.
 func TestAStrangerIsToldNothing(t *testing.T) {
 	hello := Magic + strings.Repeat("n", keyBytes)
 	for name, said := range map[string]string{
@@ -182,7 +182,7 @@ func TestAStrangerIsToldNothing(t *testing.T) {
 			accepted.Close()
 			done <- err
 		}()
-		go func() { // it may be closed before all is written
+		go func() { // the acceptor may close before all is written
 			_, _ = dialled.Write([]byte(said))
 			_ = dialled.(*net.TCPConn).CloseWrite()
 		}()
@@ -196,7 +196,7 @@ func TestAStrangerIsToldNothing(t *testing.T) {
 	}
 }
 
-// TestNoNonceComesTwice, for a proof is as fresh as the nonces.
+// TestNoNonceComesTwice: a proof is only as fresh as the nonces.
 func TestNoNonceComesTwice(t *testing.T) {
 	seen := map[[keyBytes]byte]bool{}
 	for range 100 {
@@ -220,7 +220,7 @@ func TestAHandshakeThatIsReplayedProvesNothing(t *testing.T) {
 	if d.err != nil || a.err != nil {
 		t.Fatal(d.err, a.err)
 	}
-	// To the acceptor, all that the dialler said.
+	// Replay to the acceptor all that the dialler sent.
 	again, fresh := pipe(t)
 	if _, err := again.Write(tap.written); err != nil {
 		t.Fatal(err)
@@ -228,7 +228,7 @@ func TestAHandshakeThatIsReplayedProvesNothing(t *testing.T) {
 	if _, err := Accept(fresh, list, false, nil); !errors.Is(err, ErrUnproved) {
 		t.Errorf("the acceptor took a replayed proof: %v", err)
 	}
-	// To the dialler, all that the acceptor said.
+	// Replay to the dialler all that the acceptor sent.
 	again, fresh = pipe(t)
 	if _, err := again.Write(tap.read); err != nil {
 		t.Fatal(err)
@@ -238,8 +238,8 @@ func TestAHandshakeThatIsReplayedProvesNothing(t *testing.T) {
 	}
 }
 
-// TestAProofThatIsReflectedProvesNothing: a stranger gives a node its own words
-// back, on the connection that they came on or on one to the node itself.
+// TestAProofThatIsReflectedProvesNothing: a stranger sends a node's own bytes back to it, on the
+// same connection or on one to the node itself.
 func TestAProofThatIsReflectedProvesNothing(t *testing.T) {
 	list := listOf(t, textB)
 	dialled, mirror := pipe(t)
@@ -251,14 +251,13 @@ func TestAProofThatIsReflectedProvesNothing(t *testing.T) {
 		_, _ = mirror.Write(said[:len(Magic)+keyBytes])
 		proof := said[len(Magic)+keyBytes:]
 		_, _ = io.ReadFull(mirror, proof)
-		proof[0] = 0 // the first of the dialler's proofs is the one that is taken
+		proof[0] = 0 // the first of the dialler's proofs is the accepted one
 		_, _ = mirror.Write(proof)
 	}()
 	if _, err := Dial(dialled, list, nil); !errors.Is(err, ErrUnproved) {
 		t.Errorf("the dialler took its own proof: %v", err)
 	}
-	// The acceptor is answered with its own nonce, and with a proof that another
-	// acceptor has made for it.
+	// The acceptor gets its own nonce back, and a proof that another acceptor has made for it.
 	stranger, accepted := pipe(t)
 	done := make(chan error, 1)
 	go func() {
@@ -284,8 +283,8 @@ func TestAProofThatIsReflectedProvesNothing(t *testing.T) {
 	}
 }
 
-// TestAManInTheMiddleGetsNowhere: what carries a whole handshake between two
-// nodes cannot change, repeat, leave out or make up anything behind it.
+// TestAManInTheMiddleGetsNowhere: an attacker who relays a whole handshake between two nodes cannot
+// change, repeat, drop or invent anything after it.
 func TestAManInTheMiddleGetsNowhere(t *testing.T) {
 	list := listOf(t, textB)
 	for name, spoil := range map[string]func(first, second []byte) []byte{
@@ -306,7 +305,7 @@ func TestAManInTheMiddleGetsNowhere(t *testing.T) {
 		if d.err != nil || a.err != nil {
 			t.Fatal(d.err, a.err)
 		}
-		// What the dialler seals does not go out on the wire but to the man.
+		// The attacker, not the acceptor, gets the records that the dialler seals.
 		first, second := sealedBy(t, d, "to whom it may concern"), sealedBy(t, d, "yours sincerely")
 		victim := a.Conn.Conn.(*records)
 		near, far := pipe(t)
@@ -325,7 +324,7 @@ func TestAManInTheMiddleGetsNowhere(t *testing.T) {
 	}
 }
 
-// sealedBy is the record of a text, taken off the wire.
+// sealedBy returns the sealed record of a text.
 func sealedBy(t *testing.T, d side, text string) []byte {
 	t.Helper()
 	tap := &recorded{Conn: discard{}}
@@ -342,8 +341,8 @@ func sealedBy(t *testing.T, d side, text string) []byte {
 	return tap.written
 }
 
-// TestAProofIsBoundToItsTLSConnection: a man in the middle with a certificate of
-// the same authority carries the proof from one TLS connection to another.
+// TestAProofIsBoundToItsTLSConnection: an attacker with a certificate of the same authority relays
+// the proof from one TLS connection to another.
 func TestAProofIsBoundToItsTLSConnection(t *testing.T) {
 	pair := certs.NewAuthority(t, "lockstep").Issue(certs.Wish{Names: []string{"node"}})
 	for _, version := range []uint16{tls.VersionTLS12, tls.VersionTLS13} {
@@ -378,7 +377,7 @@ func TestAProofIsBoundToItsTLSConnection(t *testing.T) {
 	}
 }
 
-// TestAProofForTLSIsNoneWithout: nobody takes TLS off the way of two nodes.
+// TestAProofForTLSIsNoneWithout: an attacker cannot remove TLS between two nodes.
 func TestAProofForTLSIsNoneWithout(t *testing.T) {
 	list := listOf(t, textB)
 	dialled, accepted := pipe(t)
@@ -396,7 +395,7 @@ func TestAProofForTLSIsNoneWithout(t *testing.T) {
 	}
 }
 
-// tlsPair is a TLS connection and what binds a proof to it.
+// tlsPair is a TLS connection and the bytes that bind a proof to it.
 type tlsPair struct {
 	dialled, accepted *tls.Conn
 	binding           []byte
@@ -421,7 +420,7 @@ func secured(t *testing.T, pair *certs.Pair, version uint16) tlsPair {
 	return p
 }
 
-// TestWhoIsDialledByMistakeIsNamed, and at once.
+// TestWhoIsDialledByMistakeIsNamed: the error also comes at once.
 func TestWhoIsDialledByMistakeIsNamed(t *testing.T) {
 	for name, row := range map[string]struct {
 		answer, says string
@@ -450,8 +449,8 @@ func TestWhoIsDialledByMistakeIsNamed(t *testing.T) {
 	}
 }
 
-// FuzzAccept: whatever a stranger says, the acceptor ends with an error and says
-// no more than its hello.
+// FuzzAccept: whatever a stranger sends, the acceptor ends with an error and sends no more than its
+// hello.
 func FuzzAccept(f *testing.F) {
 	hello := Magic + strings.Repeat("n", keyBytes)
 	for _, s := range []string{"", "L", Magic, hello, hello + "\x00", hello + "\x01", hello + "\x02" + strings.Repeat("p", 2*keyBytes), hello + "\x03", "\x16\x03\x01"} {
@@ -474,8 +473,7 @@ func FuzzAccept(f *testing.F) {
 	})
 }
 
-// FuzzDial: whatever answers, the dialler does not take it for a node of its
-// cluster.
+// FuzzDial: whatever answers, the dialler does not mistake it for a node of its cluster.
 func FuzzDial(f *testing.F) {
 	hello := Magic + strings.Repeat("n", keyBytes)
 	for _, s := range []string{"", "-ERR this is a port for clients; x", "HTTP/1.1 400", hello, hello + "\x00", hello + "\xff", hello + "\x00" + strings.Repeat("p", keyBytes), "\x15\x03"} {
@@ -489,7 +487,7 @@ func FuzzDial(f *testing.F) {
 	})
 }
 
-// FuzzRecords: whatever comes in the place of records, nothing of it is read.
+// FuzzRecords: if anything else comes instead of records, none of it is read.
 func FuzzRecords(f *testing.F) {
 	f.Add([]byte{0, 17, 1})
 	f.Add(bytes.Repeat([]byte{0, 20}, 40))
@@ -502,7 +500,7 @@ func FuzzRecords(f *testing.F) {
 	})
 }
 
-// script is a connection whose other side has said all it will say.
+// script is a connection whose other side has already sent everything.
 type script struct {
 	net.Conn
 	said, heard []byte

@@ -18,12 +18,12 @@ const (
 	recordHead = 2
 	// recordMax is how many bytes one record carries.
 	recordMax = 32 << 10
-	// sealBytes is what sealing adds.
+	// sealBytes is how many bytes sealing adds.
 	sealBytes = 16
 	// rekeyAfter is how many records are sealed with one key. Together they carry
 	// far fewer bytes than AES-GCM may (RFC 8446, 5.5).
 	rekeyAfter = 1 << 20
-	// readAheadBytes is what one read takes of the records behind the next.
+	// readAheadBytes is how many bytes beyond the current record one read takes.
 	readAheadBytes = 4 << 10
 )
 
@@ -33,8 +33,8 @@ var errRecord = errors.New("a damaged or forged record between nodes")
 // buffers hold one record each.
 var buffers = sync.Pool{New: func() any { return new([recordHead + recordMax + sealBytes]byte) }}
 
-// records is a connection whose bytes travel in sealed records. An error of
-// either direction is for good: the end of a record would not be found again.
+// records is a connection whose bytes travel in sealed records. After an error, a direction cannot
+// be used again: the end of the record could not be found.
 type records struct {
 	net.Conn
 
@@ -42,7 +42,7 @@ type records struct {
 	from    *bufio.Reader
 	head    [recordHead]byte
 	in      sealer
-	// rest is what a record brought that was not read yet; it lies in buffer.
+	// rest is the part of the last record that was not read yet; it lies in buffer.
 	rest    []byte
 	buffer  *[recordHead + recordMax + sealBytes]byte
 	readErr error
@@ -81,7 +81,7 @@ func (c *records) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// open takes the next record: straight into p if it fits there, else into rest.
+// open reads the next record: into p if it fits there, else into buffer.
 func (c *records) open(p []byte) (int, error) {
 	if _, err := io.ReadFull(c.from, c.head[:]); err != nil {
 		return 0, err
@@ -146,11 +146,11 @@ func newSealer(key []byte) sealer {
 	return s
 }
 
-// key makes the next key, and forgets what the last was made of.
+// key derives the next key and replaces the value that the last one came from.
 func (s *sealer) key() {
 	block, err := aes.NewCipher(derive(s.chain, "key"))
 	if err != nil {
-		panic("secret: " + err.Error()) // the key's length is right
+		panic("secret: " + err.Error()) // the key has the right length
 	}
 	if s.aead, err = cipher.NewGCM(block); err != nil {
 		panic("secret: " + err.Error())

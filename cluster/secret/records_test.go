@@ -38,8 +38,8 @@ func TestRecordsAreReadInPiecesOfAnyLength(t *testing.T) {
 	}
 }
 
-// TestKeysChange: both sides go on to the next key after as many records, and no
-// nonce of a key is used twice.
+// TestKeysChange: both sides change to the next key after the same number of records, and never use
+// a nonce twice with one key.
 func TestKeysChange(t *testing.T) {
 	a, b := ends(t)
 	before := string(a.out.chain)
@@ -74,7 +74,7 @@ func TestAConnectionThatWasCutOffIsNoEndOfData(t *testing.T) {
 	}
 }
 
-// TestADeadlineEndsTheConnection: behind half a record nothing could be read.
+// TestADeadlineEndsTheConnection: after half a record nothing more could be read.
 func TestADeadlineEndsTheConnection(t *testing.T) {
 	a, b := ends(t)
 	if _, err := a.Conn.Write([]byte{0}); err != nil {
@@ -90,7 +90,7 @@ func TestADeadlineEndsTheConnection(t *testing.T) {
 	}
 }
 
-// BenchmarkRecords is what a round trip costs beside the same without records.
+// BenchmarkRecords compares a round trip with and without records.
 func BenchmarkRecords(b *testing.B) {
 	for _, n := range []int{100, 16 << 10, 1 << 20} {
 		near, far := pipe(b)

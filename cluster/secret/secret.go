@@ -15,11 +15,11 @@ import (
 )
 
 const (
-	// TextBytesMin and TextBytesMax bound the length of a secret's text. What is
-	// shorter could be guessed by a node that was dialled by mistake.
+	// TextBytesMin and TextBytesMax bound the length of a secret's text. A node that was dialled by
+	// mistake could guess a shorter one.
 	TextBytesMin, TextBytesMax = 16, 256
-	// ListMax is how many secrets are accepted at one time: the current one, and
-	// while it is being changed the previous one.
+	// ListMax is how many secrets are accepted at the same time: the current one and, while the
+	// secret is being changed, the previous one.
 	ListMax = 2
 	// keyBytes is the length of keys, nonces and proofs.
 	keyBytes = sha256.Size
@@ -28,14 +28,14 @@ const (
 	passwordRounds = 600_000
 )
 
-// Secret is what the nodes of a cluster know and nobody else does. It does not
-// show its text by accident: it prints and logs as "(hidden)".
+// Secret is what only the nodes of a cluster know. It does not reveal its text by accident: it
+// prints and logs as "(hidden)".
 type Secret struct {
 	text string
 	key  [keyBytes]byte
 }
 
-// Errors of texts that are no secret.
+// These are the errors of texts that cannot be secrets.
 var (
 	ErrShort  = fmt.Errorf("a cluster secret has %d to %d characters", TextBytesMin, TextBytesMax)
 	ErrLetter = errors.New("a cluster secret consists of visible ASCII characters without blanks")
@@ -43,7 +43,7 @@ var (
 	ErrTwice  = errors.New("the same cluster secret is given twice")
 )
 
-// New makes a Secret of its text.
+// New makes a Secret from its text.
 func New(text string) (*Secret, error) {
 	if len(text) < TextBytesMin || len(text) > TextBytesMax {
 		return nil, ErrShort
@@ -83,14 +83,14 @@ func FromPassword(password string) *Secret {
 	return newSecret(hex.EncodeToString(key))
 }
 
-// Text is the secret itself: for the data folder and for a node that joins.
+// Text is the secret itself. Only the data folder and a joining node may get it.
 func (s *Secret) Text() string { return s.text }
 
 // Same reports whether two secrets are the same.
 func (s *Secret) Same(other *Secret) bool { return hmac.Equal(s.key[:], other.key[:]) }
 
-// Print distinguishes secrets without showing them: equal prints, equal secrets.
-// Prints are for members alone: they let a guess at a weak secret be tested.
+// Print distinguishes secrets without revealing them: equal secrets have equal prints. Only members
+// may see prints, because a print can confirm a guess of a weak secret.
 func (s *Secret) Print() string {
 	mac := hmac.New(sha256.New, s.key[:])
 	mac.Write([]byte("print"))
@@ -112,8 +112,8 @@ func (s *Secret) LogValue() slog.Value { return slog.StringValue(hidden) }
 // changed once it is made.
 type List []*Secret
 
-// Parse reads the texts of secrets, parted by blanks or ends of lines. Of a text
-// without any it makes an empty list.
+// Parse reads the texts of secrets, separated by blanks or line ends. A text without secrets gives
+// an empty list.
 func Parse(text string) (List, error) {
 	words := strings.Fields(text)
 	if len(words) > ListMax {
@@ -133,21 +133,20 @@ func Parse(text string) (List, error) {
 	return list, nil
 }
 
-// Has reports whether a secret is among those of the list.
+// Has reports whether the list has a secret.
 func (l List) Has(s *Secret) bool {
 	return slices.ContainsFunc(l, s.Same)
 }
 
-// Shares reports whether two lists have a secret in common: only then do their
-// nodes understand each other.
+// Shares reports whether two lists have a secret in common: only then can their nodes connect.
 func (l List) Shares(other List) bool { return slices.ContainsFunc(l, other.Has) }
 
-// Equal reports whether two lists are the same.
+// Equal reports whether two lists are equal.
 func (l List) Equal(other List) bool {
 	return slices.EqualFunc(l, other, (*Secret).Same)
 }
 
-// Text is the form that Parse reads, a line for each secret.
+// Text is the form that Parse reads, one secret a line.
 func (l List) Text() string {
 	var b strings.Builder
 	for _, s := range l {
@@ -156,7 +155,7 @@ func (l List) Text() string {
 	return b.String()
 }
 
-// Prints are those of the secrets, in order.
+// Prints returns the prints of the secrets, in order.
 func (l List) Prints() []string {
 	prints := make([]string, len(l))
 	for i, s := range l {

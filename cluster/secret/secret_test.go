@@ -52,7 +52,7 @@ func TestListsKnowWhatTheyHaveInCommon(t *testing.T) {
 	}
 }
 
-// TestASecretIsNotShownByAccident: not by any way of printing or logging it.
+// TestASecretIsNotShownByAccident: no way of printing or logging reveals it.
 func TestASecretIsNotShownByAccident(t *testing.T) {
 	list := listOf(t, textA)
 	var log bytes.Buffer

@@ -11,13 +11,12 @@ import (
 	"lockstep/fsm"
 )
 
-// A read that waits for others gives up after its patience, or at its deadline, and is told what
-// runs, where, and for how long; of a walk through the keys the same. A write is told likewise
-// what is in its way.
+// A read that waits for others gives up after its patience, or at its deadline. Its error says what
+// runs, where, and for how long. The same holds for a scan of the keys, and for a write.
 func TestWhoWaitsForOthersIsToldWhatRuns(t *testing.T) {
 	for _, c := range []struct {
 		name string
-		// patienceMs is busy-reply-threshold, 0: none; deadline the read's own.
+		// patienceMs is busy-reply-threshold, 0 for none; deadline is the read's own.
 		patience, deadline time.Duration
 		read               fsm.Txn
 	}{
@@ -55,7 +54,8 @@ func TestWhoWaitsForOthersIsToldWhatRuns(t *testing.T) {
 	}
 }
 
-// Nothing is in the way where nothing runs; and what holds locks has a name for people.
+// If nothing runs, nothing holds the read up. The holder of a lock has a name that people
+// understand.
 func TestWhatRunsIsCalled(t *testing.T) {
 	n := newLoneNode(t, 1, command.DefaultSettings)
 	if b := n.shards[0].InTheWay(nil); b != nil {

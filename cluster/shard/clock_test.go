@@ -25,11 +25,11 @@ type clockWorld struct {
 	mu sync.Mutex
 	// ahead is how far each node's wall clock is ahead of the true time.
 	ahead map[raft.ServerID]time.Duration
-	// mute is true if nobody says what his clock shows, not even to himself.
+	// mute is true if no node reports what its clock shows, not even to itself.
 	mute bool
 }
 
-// newClockWorld starts nodes n1, n2 and so on, with clocks that are so far ahead.
+// newClockWorld starts nodes n1, n2 and so on, whose clocks are ahead by the given times.
 func newClockWorld(t *testing.T, ahead ...time.Duration) *clockWorld {
 	w := &clockWorld{shardWorld: &shardWorld{world: &world{t: t}}, ahead: map[raft.ServerID]time.Duration{}}
 	for i, d := range ahead {
@@ -43,7 +43,7 @@ func newClockWorld(t *testing.T, ahead ...time.Duration) *clockWorld {
 	return w
 }
 
-// now is what a majority of the nodes that run says, asked within a millisecond.
+// now returns what a majority of the running nodes says, asked within a millisecond.
 func (w *clockWorld) now(self raft.ServerID, voters []string) clock.Now {
 	w.world.mu.Lock()
 	nodes := append([]*testNode(nil), w.nodes...)
@@ -67,7 +67,7 @@ func (w *clockWorld) now(self raft.ServerID, voters []string) clock.Now {
 	return now
 }
 
-// set sets the clocks of some nodes.
+// setClocks sets the clocks of some nodes.
 func (w *clockWorld) setClocks(ahead time.Duration, nodes ...*testNode) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -82,7 +82,7 @@ func (w *clockWorld) setMute(mute bool) {
 	w.mute = mute
 }
 
-// tell lets all replicas hear what the leader's log time is.
+// tell reports the leader's log time to all replicas.
 func (w *clockWorld) tell() {
 	for _, from := range w.nodes {
 		for _, to := range w.nodes {
@@ -94,7 +94,7 @@ func (w *clockWorld) tell() {
 	}
 }
 
-// serves waits until a node leads and may serve; the leadership is given to it if need be.
+// serves makes a node the leader, if it is not, and waits until it may serve.
 func (w *clockWorld) serves(n *testNode) {
 	w.t.Helper()
 	w.until(string(n.id)+" leads", func() bool {
@@ -107,7 +107,7 @@ func (w *clockWorld) serves(n *testNode) {
 	})
 }
 
-// do runs a command on a node that leads and returns its reply.
+// do runs a command on a leading node and returns its reply.
 func (w *clockWorld) do(n *testNode, args ...string) (reply string) {
 	w.t.Helper()
 	w.until(args[0], func() bool {
@@ -120,7 +120,7 @@ func (w *clockWorld) do(n *testNode, args ...string) (reply string) {
 	return reply
 }
 
-// number is the number that a command answers.
+// number runs a command and returns the number in its reply.
 func (w *clockWorld) number(n *testNode, args ...string) int64 {
 	w.t.Helper()
 	reply := w.do(n, args...)
@@ -131,17 +131,17 @@ func (w *clockWorld) number(n *testNode, args ...string) int64 {
 	return v
 }
 
-// dayOf is by how much the time of day of a shard is ahead of the true time, give or take.
+// dayOf is about how far the time of day of a shard is ahead of the true time.
 func (w *clockWorld) dayOf(n *testNode) time.Duration {
 	return time.Duration(n.shard.nowMs()+n.shard.machine.DayOffsetMs()-time.Now().UnixMilli()) * time.Millisecond
 }
 
-// near reports whether two times are as near as a busy machine lets them be.
+// near reports whether two times are as close as can be expected of a busy machine.
 func near(a, b time.Duration) bool { return (a - b).Abs() < 2*time.Second }
 
 const years = 10 * 365 * 24 * time.Hour
 
-// left wants a key to have so long to live, or a little less.
+// left checks that a key has about want to live, counted from since.
 func (w *clockWorld) left(n *testNode, key string, want time.Duration, since time.Time) {
 	w.t.Helper()
 	left := time.Duration(w.number(n, "pttl", key)) * time.Millisecond
@@ -150,8 +150,9 @@ func (w *clockWorld) left(n *testNode, key string, want time.Duration, since tim
 	}
 }
 
-// A node whose wall clock is wrong comes to lead: no key that has time left is gone, nor does one stay, and a time of
-// day means what the others say. It makes no difference whether it was there before or has just been started.
+// A node with a wrong wall clock becomes the leader. No key with time left is gone, no expired key
+// stays, and a time of day means what the other clocks show. It makes no difference whether the
+// node was just started.
 func TestALeaderWithAWrongClock(t *testing.T) {
 	for _, wrong := range []time.Duration{time.Hour, -time.Hour, years} {
 		t.Run(wrong.String(), func(t *testing.T) {
@@ -186,8 +187,8 @@ func TestALeaderWithAWrongClock(t *testing.T) {
 	}
 }
 
-// Most clocks are set while a shard is led. What is left to live is left, and the time of day follows, whatever
-// becomes of the leader; also over a restart of all.
+// Most clocks are set while a shard is led. Remaining times to live stay, and the time of day
+// follows, whatever happens to the leader, and also after a restart of all nodes.
 func TestMostClocksAreSet(t *testing.T) {
 	for _, jump := range []time.Duration{time.Hour, -time.Hour, years} {
 		t.Run(jump.String(), func(t *testing.T) {
@@ -221,7 +222,7 @@ func TestMostClocksAreSet(t *testing.T) {
 	}
 }
 
-// The time of day is set at once where somebody orders it, and not at all where no majority says anything.
+// The time of day is set at once by an order, and not at all if there is no majority.
 func TestTheTimeOfDayIsSetByOrder(t *testing.T) {
 	t.Parallel()
 	w := newClockWorld(t, 0, 0, 0)
@@ -241,7 +242,7 @@ func TestTheTimeOfDayIsSetByOrder(t *testing.T) {
 	}
 }
 
-// A leader that does not know what the time is serves nobody: it would stamp a time that is long past.
+// A leader that does not know the time serves no client: it would stamp a time that is long past.
 func TestWhoDoesNotKnowTheTimeServesNobody(t *testing.T) {
 	t.Parallel()
 	w := newClockWorld(t, 0, 0, 0)
@@ -257,7 +258,7 @@ func TestWhoDoesNotKnowTheTimeServesNobody(t *testing.T) {
 	w.do(leader, "set", "k", "v")
 }
 
-// But it waits no longer than it must: where nobody can be asked, the last stamp counts.
+// But it waits no longer than necessary: if it can ask no node, the last stamp counts.
 func TestWhoCannotLearnTheTimeGoesOnFromTheLastStamp(t *testing.T) {
 	t.Parallel()
 	w := newClockWorld(t, 0, 0, 0)
@@ -280,9 +281,9 @@ func TestWhoCannotLearnTheTimeGoesOnFromTheLastStamp(t *testing.T) {
 	}
 }
 
-// A log was stamped ahead of the wall clock, which was set back, or was another machine's. A leader that has just been
-// started reads it when it leads already. Its log time goes on from there, and does not stand still; its time of day
-// comes back.
+// A log was stamped ahead of the wall clock, which was set back, or belonged to another machine. A
+// leader that has just been started reads the stamps when it already leads. Its log time continues
+// from there and does not stand still; its time of day is corrected.
 func TestALogThatIsAheadOfTheWallClock(t *testing.T) {
 	t.Parallel()
 	n := newLoneNode(t, 1, command.DefaultSettings)
@@ -333,8 +334,8 @@ func TestAKeyThatIsDueInAMillionYearsIsNotLookedForAllTheTime(t *testing.T) {
 	}
 }
 
-// A key that comes while the leader waits for others, or for none, goes when it is due, and not when the leader would
-// have looked next.
+// A key that is made while the leader waits, for other keys or for none, expires when it is due,
+// and not only at the leader's next scheduled check.
 func TestKeysGoWhenTheyAreDue(t *testing.T) {
 	n := newLoneNode(t, 1, command.DefaultSettings)
 	ks := n.shards[0].machine.Keyspace()
@@ -350,8 +351,8 @@ func TestKeysGoWhenTheyAreDue(t *testing.T) {
 	})
 }
 
-// Names may be so long that those of all keys which are due are more than an entry
-// holds: they go in several.
+// Names may be so long that those of all due keys do not fit into one entry: then several entries
+// delete the keys.
 func TestKeysWithLongNamesExpire(t *testing.T) {
 	t.Parallel()
 	const keys, nameBytes = 9, 7 << 20

@@ -31,7 +31,7 @@ type loneNode struct {
 	t        *testing.T
 	memory   Memory
 	settings atomic.Pointer[command.Settings]
-	// tick is the clock of uses.
+	// tick is the clock that stamps the use of keys.
 	tick   atomic.Uint32
 	shards []*Shard
 	seq    atomic.Uint64
@@ -39,7 +39,7 @@ type loneNode struct {
 	addr      string
 	transport *transport.Transport
 	log       *slog.Logger
-	// unsettled: the node does not know which settings the cluster wants.
+	// unsettled is true if the node does not know which settings the cluster wants.
 	unsettled atomic.Bool
 }
 
@@ -68,7 +68,7 @@ func newLoneNode(t *testing.T, shards int, settings command.Settings) *loneNode 
 	return n
 }
 
-// serves waits until a shard does.
+// serves waits until a shard serves.
 func (n *loneNode) serves(s *Shard) {
 	n.t.Helper()
 	n.until("leadership", func() bool { return s.Leads() && s.settledTerm.Load() == s.readyTerm.Load() })
@@ -123,7 +123,7 @@ func (n *loneNode) until(what string, ok func() bool) {
 	}
 }
 
-// change brings other settings into force.
+// change puts other settings into effect.
 func (n *loneNode) change(change func(*command.Settings)) {
 	n.t.Helper()
 	settings := *n.settings.Load()
@@ -135,8 +135,8 @@ func (n *loneNode) change(change func(*command.Settings)) {
 	}
 }
 
-// propose runs one command on a shard. As gateways do, it asks again where the machine is
-// so busy that eviction takes long.
+// propose runs one command on a shard. Like a gateway, it asks again if the machine is so busy that
+// eviction takes long.
 func (n *loneNode) propose(shard int, args ...string) (reply []byte, err error) {
 	for deadline := time.Now().Add(patience); ; {
 		reply, err = n.proposeOnce(shard, args...)
@@ -194,14 +194,14 @@ func settingsOf(policy command.Policy, limitBytes int64) command.Settings {
 	return s
 }
 
-// value is about a KiB.
+// value is about one KiB long.
 var value = string(make([]byte, 1000))
 
 const limit = 512 << 10
 
-// TestMemoryStaysBelowTheLimit writes four times the limit from many sides under
-// each policy that evicts, on several shards: no write fails, and the sum is
-// never beyond the limit but for what the writes at one moment bring.
+// TestMemoryStaysBelowTheLimit writes four times the limit in parallel, under each policy that
+// evicts, on several shards. No write fails, and the sum exceeds the limit at most by the writes of
+// one moment.
 func TestMemoryStaysBelowTheLimit(t *testing.T) {
 	for policy := command.PolicyAllKeysLRU; policy <= command.PolicyVolatileTTL; policy++ {
 		t.Run(policy.String(), func(t *testing.T) {
@@ -245,11 +245,11 @@ func TestWritesAreRefusedWhereNothingCanGo(t *testing.T) {
 	if used := n.memory.UsedBytes(); !full || used <= limit || used > limit+4<<10 || !n.memory.Full() {
 		t.Fatalf("full: %v, %v, at %d", full, n.memory.Full(), used)
 	}
-	// What needs no memory is not refused, and makes room.
+	// Commands that need no memory are not refused, and make room.
 	n.must(0, "expire", "k0", "1000")
 	n.must(0, "del", "k0", "k2", "k4", "k6")
 	n.must(0, "set", "k0", value)
-	// Only what has an expiry may go, and nothing has.
+	// Only keys with an expiry may be evicted, and there are none.
 	n.change(func(s *command.Settings) { s.EvictionPolicy = int64(command.PolicyVolatileLRU) })
 	for i := range 10 {
 		if _, err := n.propose(1, "set", fmt.Sprint("more", i), value); err != nil {
@@ -262,7 +262,7 @@ func TestWritesAreRefusedWhereNothingCanGo(t *testing.T) {
 	if !n.memory.Full() {
 		t.Error("there is room")
 	}
-	// One key that may go is on the other shard.
+	// The only key that may be evicted is on the other shard.
 	n.must(0, "expire", "k8", "1000")
 	n.until("it has gone for another", func() bool {
 		_, err := n.propose(1, "set", "more", value)
@@ -280,8 +280,8 @@ func TestWritesAreRefusedWhereNothingCanGo(t *testing.T) {
 	}
 }
 
-// TestWhatIsNoKeyCountsToo: expiries, scripts and libraries are part of what is used and
-// limited, and come off again when they go.
+// TestWhatIsNoKeyCountsToo: expiries, scripts and libraries are part of the counted memory, and are
+// subtracted when they go.
 func TestWhatIsNoKeyCountsToo(t *testing.T) {
 	n := newLoneNode(t, 1, settingsOf(command.PolicyNone, 0))
 	const keys = 200
@@ -325,9 +325,8 @@ func TestWhatIsNoKeyCountsToo(t *testing.T) {
 	}
 }
 
-// TestThoseThatWaitAreAnswered expects writes that wait for memory to go on where
-// there is room, to leave nothing behind in what is counted, and to be answered
-// when the shard closes.
+// TestThoseThatWaitAreAnswered: writes that wait for memory continue when there is room, leave
+// nothing in the counters, and are answered when the shard closes.
 func TestThoseThatWaitAreAnswered(t *testing.T) {
 	n := newLoneNode(t, 1, settingsOf(command.PolicyNone, 0))
 	for i := range 100 {
@@ -375,7 +374,7 @@ func TestThoseThatWaitAreAnswered(t *testing.T) {
 	}
 }
 
-// fill makes n keys with the clock of uses at sec.
+// fill makes the keys from to to-1; the clock of uses shows sec.
 func (n *loneNode) fill(prefix string, from, to int, sec uint32, options ...string) {
 	n.t.Helper()
 	n.tick.Store(sec * engine.UseTicks)
@@ -384,7 +383,7 @@ func (n *loneNode) fill(prefix string, from, to int, sec uint32, options ...stri
 	}
 }
 
-// left counts the keys of a prefix that are still there.
+// left counts the keys with a prefix that still exist.
 func (n *loneNode) left(prefix string, count int) int {
 	sum := 0
 	for i := range count {
@@ -437,17 +436,17 @@ func TestNearestExpiryGoesFirstAndNothingWithoutOne(t *testing.T) {
 	n := newLoneNode(t, 1, settingsOf(command.PolicyVolatileTTL, 0))
 	n.fill("forever", 0, 100, 1)
 	for i := range 300 {
-		// In no order: 7 has no factor with 300.
+		// The order is shuffled: 7 and 300 have no common factor.
 		n.must(0, "set", fmt.Sprint("k", i*7%300), value, "px", strconv.Itoa(10_000_000+i*7%300*10_000))
 	}
 	n.change(func(s *command.Settings) { s.MemoryBytesMax = n.memory.UsedBytes() * 5 / 8 })
-	// To the end of the reserve, where it rests.
+	// Eviction frees the whole reserve and then stops.
 	most := n.settings.Load().MemoryBytesMax
 	n.until("eviction", func() bool { return n.memory.UsedBytes() <= most-reserveBytes(most) })
 	if got := n.left("forever", 100); got != 100 {
 		t.Errorf("%d of 100 that never expire are left", got)
 	}
-	// What is left are the last ones, without a gap.
+	// The keys that are left are the last ones, without a gap.
 	gone := int(n.evicted())
 	for i := range 300 {
 		if n.has(0, fmt.Sprint("k", i)) != (i >= gone) {

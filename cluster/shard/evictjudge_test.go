@@ -12,7 +12,7 @@ import (
 	"lockstep/fsm"
 )
 
-// proposeTxns proposes txns as one bundle; its answer comes through the channel.
+// proposeTxns proposes txns as one bundle; the channel receives the answer.
 func (n *loneNode) proposeTxns(txns ...fsm.Txn) <-chan Result {
 	b := fsm.Bundle{Origin: fsm.Origin{Node: 9, Boot: 1}, Txns: txns}
 	b.FirstSeq = n.seq.Add(uint64(len(txns))) - uint64(len(txns)) + 1
@@ -48,9 +48,9 @@ func txnOf(commands ...[]string) fsm.Txn {
 	return t
 }
 
-// TestFarWritesAreLetInOneByOne: commands of some bytes ask for megabytes each.
-// Those that come together are not let in together, however they are sent, and
-// what is refused or divided leaves nothing behind in what is counted.
+// TestFarWritesAreLetInOneByOne: commands of a few bytes ask for megabytes each. Commands that come
+// together are not let in together, however they are sent, and refused or divided ones leave
+// nothing in the counters.
 func TestFarWritesAreLetInOneByOne(t *testing.T) {
 	const value, count, mostBytes = 1 << 20, 64, 8 << 20
 	n := newLoneNode(t, 1, settingsOf(command.PolicyNone, mostBytes))
@@ -82,11 +82,11 @@ func TestFarWritesAreLetInOneByOne(t *testing.T) {
 	if growth := n.shards[0].admit.growth.Load(); growth != 0 {
 		t.Errorf("%d bytes are still expected", growth)
 	}
-	// All of these are there: a bundle within them grows nothing.
+	// All of these keys exist: a bundle of writes within their values needs no memory.
 	n.change(func(s *command.Settings) { s.MemoryBytesMax = used + value/2 })
 	within := txnOf([]string{"setrange", "k0", "1000", "x"})
-	// How large a value is cannot be had while it is locked, as for a moment after a
-	// setting was changed.
+	// The size of a value is not known while the value is locked, as for a moment after a setting
+	// was changed.
 	n.until("three within what is there are let in together", func() bool {
 		r := n.answer(n.proposeTxns(within, within, within))
 		if r.Err != nil && !errors.Is(r.Err, cluster.ErrTooMuchAtOnce) {
@@ -96,8 +96,8 @@ func TestFarWritesAreLetInOneByOne(t *testing.T) {
 	})
 }
 
-// TestTransactionsBeyondAllMemoryAreRefused: a transaction is one txn, and cannot
-// be divided; but for the greediest of its commands it must fit.
+// TestTransactionsBeyondAllMemoryAreRefused: a transaction is one txn and cannot be divided.
+// Without the command that needs most, it must fit.
 func TestTransactionsBeyondAllMemoryAreRefused(t *testing.T) {
 	const value, mostBytes = 1 << 20, 4 << 20
 	n := newLoneNode(t, 1, settingsOf(command.PolicyAllKeysLRU, mostBytes))
@@ -112,7 +112,7 @@ func TestTransactionsBeyondAllMemoryAreRefused(t *testing.T) {
 	if r := n.answer(n.proposeTxns(txnOf(some...))); r.Err != nil {
 		t.Errorf("2 MB of 4: %v", r.Err)
 	}
-	// One command alone is let in, as by Redis, and leaves when others come.
+	// A single command is let in, as in Redis, and its key is evicted when others come.
 	n.must(0, "setrange", "large", strconv.Itoa(2*mostBytes), "x")
 	n.must(0, "set", "small", "x")
 	n.until("the large one is evicted", func() bool { return n.memory.UsedBytes() <= mostBytes })
@@ -121,8 +121,8 @@ func TestTransactionsBeyondAllMemoryAreRefused(t *testing.T) {
 	}
 }
 
-// TestStoredResultsCountWhatTheyAreMadeOf: COPY takes a few bytes and writes as
-// many as its source has.
+// TestStoredResultsCountWhatTheyAreMadeOf: COPY has a few bytes and writes as many as its source
+// has.
 func TestStoredResultsCountWhatTheyAreMadeOf(t *testing.T) {
 	const value, mostBytes = 1 << 20, 8 << 20
 	n := newLoneNode(t, 1, settingsOf(command.PolicyNone, mostBytes))
@@ -136,8 +136,8 @@ func TestStoredResultsCountWhatTheyAreMadeOf(t *testing.T) {
 	if r := n.answer(n.proposeTxns(large...)); !errors.Is(r.Err, cluster.ErrTooMuchAtOnce) {
 		t.Errorf("50 copies of 1 MB, with room for 7: %v", r.Err)
 	}
-	// How large the source is cannot be had while it is locked, as for a moment after
-	// it was written.
+	// The size of the source is not known while the source is locked, as for a moment after it was
+	// written.
 	n.until("50 copies of a byte are let in together", func() bool {
 		r := n.answer(n.proposeTxns(small...))
 		if r.Err != nil && !errors.Is(r.Err, cluster.ErrTooMuchAtOnce) {

@@ -8,8 +8,7 @@ import (
 	"lockstep/fsm"
 )
 
-// BenchmarkFollow takes apart a bundle of common writes while somebody waits for another
-// key.
+// BenchmarkFollow decodes a bundle of common writes while a client waits for another key.
 func BenchmarkFollow(b *testing.B) {
 	s := &Shard{machine: fsm.New(fsm.Config{Engine: engine.Config{LockSlots: 8}})}
 	defer s.machine.Close()

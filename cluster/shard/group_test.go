@@ -49,7 +49,7 @@ func TestLostLeaderIsReplacedAndComesBack(t *testing.T) {
 			old.start()
 			w.write(20)
 			w.agree()
-			// One whose outcome was unknown is written again.
+			// An entry whose outcome was unknown is written again.
 			if got := old.sm.entries(); got < 60 {
 				t.Errorf("%d entries", got)
 			}
@@ -111,8 +111,8 @@ func TestNodeThatWasAwayGetsASnapshot(t *testing.T) {
 	}
 }
 
-// On a busy machine an election may get in between now and then, and a third
-// node wins it; if the name meant nothing that would be every other time.
+// On a busy machine an election may come in between, and a third node may win it. If the name in
+// the order had no effect, that would happen every other time.
 func TestLeadershipIsGivenToWhoIsNamed(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, 3, raftio.StoreBolt, steady)
@@ -145,8 +145,8 @@ func TestLeadershipIsGivenToWhoIsNamed(t *testing.T) {
 	}
 }
 
-// A replica is made a voter when it has caught up. Acknowledgements of an earlier
-// replica in its place must not count for it.
+// A replica becomes a voter when it has caught up. The acknowledgements of an earlier replica in
+// its place must not count for it.
 func TestWhoIsTakenInAgainHasAcknowledgedNothing(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, 3, raftio.StoreBolt, steady)
@@ -164,7 +164,7 @@ func TestWhoIsTakenInAgainHasAcknowledgedNothing(t *testing.T) {
 	if now := leader.group.Progress(fresh.id); before == 0 || now != 0 {
 		t.Errorf("index %d was acknowledged before it was removed, %d when it was taken in again", before, now)
 	}
-	// To change its address forgets nothing.
+	// Changing the address of a server forgets nothing.
 	other := w.others(leader)[0]
 	w.until("an acknowledgement", func() bool { return leader.group.Progress(other.id) > 0 })
 	w.must(leader.group.AddVoter(w.ctx(), other.id, raft.ServerAddress(other.door.addr), 0))
@@ -201,7 +201,7 @@ func TestLearnerCatchesUpAndIsPromoted(t *testing.T) {
 	w.agree()
 	w.until("a voter", func() bool { return fresh.group.Voters() == 4 })
 
-	// The leader itself goes.
+	// The leader itself is removed.
 	_, index = leader.group.Members()
 	w.must(leader.group.Remove(w.ctx(), leader.id, index))
 	rest := w.others(leader)
@@ -215,8 +215,8 @@ func TestLearnerCatchesUpAndIsPromoted(t *testing.T) {
 	}
 }
 
-// A voter that is not there yet, and may never come, has nothing of what was
-// acknowledged before.
+// A voter that has not joined yet, and may never, has none of the entries that were acknowledged
+// before.
 func TestAVoterCountsWhenItsPlaceIsCommitted(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, 1, raftio.StoreBolt, nil)
@@ -295,7 +295,7 @@ func TestEntryThatCannotBeAppliedEndsTheNodeAndNothingBehindItIsApplied(t *testi
 func TestEveryProposalIsAnsweredWhenTheGroupCloses(t *testing.T) {
 	w := newWorld(t, 3, raftio.StoreBolt, nil)
 	leader := w.leader()
-	// Nothing can be committed any more.
+	// Now nothing can be committed.
 	cutOff([]*testNode{leader}, w.others(leader), true)
 	const n = 200
 	answers := make(chan error, 2*n)
@@ -382,12 +382,12 @@ func TestDefiniteRefusalsNeverEnterTheLog(t *testing.T) {
 	}
 }
 
-// The library goes on calling a server that was taken out while it was dead. It
-// does so in vain: another node may be at its address.
+// The library goes on calling a server that was removed while it was dead. Its dials must fail:
+// another node may be at that address.
 func TestWhoWasTakenOutIsNotDialled(t *testing.T) {
 	w := newWorld(t, 3, raftio.StoreBolt, nil)
 	w.write(5)
-	w.agree() // all know the members
+	w.agree() // all nodes know the members
 	gone, stay := w.nodes[0], w.nodes[1:]
 	dial := func(to *testNode) error {
 		conn, err := stay[0].group.parts.stream.Dial(raft.ServerAddress(transport.Target(string(to.id), to.door.addr)), patience)
@@ -399,7 +399,7 @@ func TestWhoWasTakenOutIsNotDialled(t *testing.T) {
 	w.must(dial(gone))
 	gone.stop()
 	w.until("the removal", func() bool {
-		// What is not committed may be taken back.
+		// An uncommitted removal may be taken back.
 		return w.leader(stay...).group.Remove(w.ctx(), gone.id, 0) == nil && !stay[0].group.has(gone.id)
 	})
 	gone.start()
@@ -414,8 +414,8 @@ func TestWhoWasTakenOutIsNotDialled(t *testing.T) {
 	w.must(dial(gone))
 }
 
-// An order to lead that comes when its leader has long been followed by another must
-// not unseat that one, whose lease rests on those who would vote.
+// A late order to lead, from a leader that another one has followed long ago, must not depose the
+// later leader, whose lease rests on the promises of its followers.
 func TestALateOrderToLeadUnseatsNobody(t *testing.T) {
 	w := newWorld(t, 3, raftio.StoreBolt, nil)
 	w.write(1)
@@ -431,20 +431,20 @@ func TestALateOrderToLeadUnseatsNobody(t *testing.T) {
 		return next.group.IsLeader() && next.group.Term() == term+1
 	})
 	w.caughtUp(next, third)
-	// The new leader is not asked, and hears of nothing.
+	// The new leader is not asked, and no message reaches it.
 	cutOff([]*testNode{next}, []*testNode{third}, true)
 	defer cutOff([]*testNode{next}, []*testNode{third}, false)
-	// It was under way when its leader led: the old leader would not send it now.
+	// The order was sent while its leader led: the old leader would not send it now.
 	bears := fmt.Appendf(nil, "%s@%d", old.id, term)
 	order := &raft.TimeoutNowRequest{RPCHeader: raft.RPCHeader{ProtocolVersion: raft.ProtocolVersionMax, ID: bears, Addr: []byte(old.door.addr)}}
 	to := raft.ServerAddress(transport.Target(string(third.id), third.door.addr))
 	if err := old.group.parts.trans.NetworkTransport.TimeoutNow(third.id, to, order, &raft.TimeoutNowResponse{}); err == nil {
 		t.Error("the order was taken")
-		w.leader(third) // the harness compares the leases at this election
+		w.leader(third) // the test world compares the leases at this election
 	}
 }
 
-// While it waits for the one that is to lead, the library takes no entries.
+// While the library waits for the server that is to lead, it accepts no entries.
 func TestATransferToWhoStandsStillHoldsUpNoEntries(t *testing.T) {
 	w := newWorld(t, 3, raftio.StoreBolt, nil)
 	w.write(1)
@@ -461,9 +461,9 @@ func TestATransferToWhoStandsStillHoldsUpNoEntries(t *testing.T) {
 	}
 }
 
-// The library would wait for the goroutine that sends the log to the one that is to
-// lead, which is busy for long where that one does not answer, or for ever where it has
-// ended with the leadership.
+// The library would wait for the goroutine that sends the log to the server that is to lead. That
+// goroutine is busy for long if the server does not answer, and never answers if it has ended with
+// the leadership.
 func TestTransfersToWhoIsBehindHoldUpNoEntries(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, 3, raftio.StoreBolt, nil)
@@ -473,7 +473,7 @@ func TestTransfersToWhoIsBehindHoldUpNoEntries(t *testing.T) {
 	w.caughtUp(leader, behind)
 	cutOff([]*testNode{leader}, []*testNode{behind}, true)
 	defer cutOff([]*testNode{leader}, []*testNode{behind}, false)
-	const more = 300 // than are sent without an answer
+	const more = 300 // more than are sent without an answer
 	w.write(more, w.others(behind)...)
 	begun := time.Now()
 	term := leader.group.Term()
@@ -496,8 +496,8 @@ func TestTransfersToWhoIsBehindHoldUpNoEntries(t *testing.T) {
 	}
 }
 
-// The library notes a new group's term, and then writes its first entry. A process that
-// ends in between must be able to found the group all the same.
+// The library records a new group's term and then writes its first entry. If the process ends in
+// between, the group can still be founded.
 func TestAGroupWhoseFoundingWasCutShortIsFoundedAgain(t *testing.T) {
 	for _, store := range bothStores {
 		w := &world{t: t}

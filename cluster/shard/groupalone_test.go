@@ -12,11 +12,11 @@ import (
 // longMs is a heartbeat timeout that no test waits for.
 const longMs = 10 * 60 * 1000
 
-// waitLong is the configuration of nodes that would wait long for a leader.
+// waitLong is the configuration of nodes that would wait a long time for a leader.
 func waitLong(c *GroupConfig) { c.HeartbeatMs, c.ElectionMs = longMs, longMs }
 
-// A node that votes alone leads at once: from the beginning, and whenever it is
-// started again, with or without its log.
+// A node that votes alone leads at once: at the beginning, and after each restart, with or without
+// its log.
 func TestWhoVotesAloneDoesNotWait(t *testing.T) {
 	for _, store := range bothStores {
 		t.Run(store, func(t *testing.T) {
@@ -39,7 +39,7 @@ func TestWhoVotesAloneDoesNotWait(t *testing.T) {
 	}
 }
 
-// noted waits until a node has written down that it leads alone.
+// noted waits until a node has recorded that it leads alone.
 func (w *world) noted(n *testNode) {
 	w.t.Helper()
 	w.until("the note", func() bool {
@@ -48,8 +48,8 @@ func (w *world) noted(n *testNode) {
 	})
 }
 
-// A node that became the only voter by another leader's doing waits: that one's
-// lease may rest on its promise. Once it has led, it need not.
+// A node that another leader has made the only voter waits: that leader's lease may rest on this
+// node's promise. Once the node has led, it need not wait.
 func TestWhoIsLeftAloneWaits(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, 1, raftio.StoreBolt, waitLong)
@@ -75,7 +75,7 @@ func TestWhoIsLeftAloneWaits(t *testing.T) {
 	w.leader(left)
 }
 
-// What was noted of another configuration says nothing.
+// A record of another configuration does not count.
 func TestANoteOfAnotherConfiguration(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, 1, raftio.StoreBolt, nil)

@@ -14,8 +14,7 @@ import (
 	"lockstep/tests/kit/ring"
 )
 
-// BenchmarkAppend is one entry after the other, through Raft, the disk and
-// loopback.
+// BenchmarkAppend appends one entry after the other, through Raft, the disk and loopback.
 func BenchmarkAppend(b *testing.B) {
 	for _, n := range []int{1, 3} {
 		for _, store := range bothStores {

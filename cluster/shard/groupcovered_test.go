@@ -5,10 +5,10 @@ import (
 	"testing"
 )
 
-// The answers of a follower do not come through while the others go on: the leader believes
-// it to have less than it has. Then the leader writes a snapshot, and nothing stays behind
-// it. What the leader would send next is in no log any more, and the follower wants no
-// snapshot of what it has. Nobody else is there to make a majority.
+// The answers of one follower are lost while the group continues, so the leader believes that the
+// follower has less than it has. Then the leader writes a snapshot and keeps no entries behind it.
+// The entries that the leader would send next are in no log any more, and the follower refuses a
+// snapshot of what it has. No other node can complete a majority.
 func TestAFollowerWhoseAnswersWereLostIsNotSentItsOwnPastForEver(t *testing.T) {
 	t.Parallel()
 	for _, store := range bothStores {
@@ -49,8 +49,8 @@ func lostAnswers(t *testing.T, store string) {
 	w.agree(leader, follower)
 }
 
-// Nothing stays behind a snapshot, and leaders are cut off with entries that nobody gets:
-// whoever leads next, and whoever wrote which snapshot, all come to agree.
+// No entries stay behind a snapshot, and leaders are cut off with entries that no other node gets.
+// Whichever node leads next, and whichever wrote which snapshot, all replicas agree in the end.
 func TestReplicasAgreeWhoeverWroteWhichSnapshot(t *testing.T) {
 	t.Parallel()
 	for i, store := range bothStores {
@@ -64,7 +64,7 @@ func TestReplicasAgreeWhoeverWroteWhichSnapshot(t *testing.T) {
 				written += n
 			}
 			snapshot := func(n *testNode) {
-				// One that a leader's overtakes is given up.
+				// A snapshot is given up if a leader's overtakes it.
 				if err := n.group.TakeSnapshot(); err != nil {
 					t.Log(n.id, err)
 				}

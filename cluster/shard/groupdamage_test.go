@@ -9,15 +9,14 @@ import (
 	"testing"
 )
 
-// damagedSays is what is said of an entry that is damaged, and damagedDo what is to be
-// done about it.
+// damagedSays is part of the message about a damaged entry, damagedDo the advice in it.
 const (
 	damagedSays = "the checksum is wrong"
 	damagedDo   = "this node must not vote with what is left"
 )
 
-// damage flips a bit of what an entry holds, wherever it is in the node's files: bbolt
-// leaves copies in pages that it uses no more.
+// damage flips a bit in the data of an entry, wherever it is in the node's files: bbolt leaves
+// copies in pages that it no longer uses.
 func (n *testNode) damage(entry string) {
 	n.w.t.Helper()
 	found := 0
@@ -48,8 +47,7 @@ func (n *testNode) damage(entry string) {
 	}
 }
 
-// The library reads the whole log when it begins, and panics over an entry that it
-// cannot have.
+// The library reads the whole log when it starts, and panics over an entry that it cannot read.
 func TestAGroupWithADamagedEntryIsNotOpenedAndSaysWhy(t *testing.T) {
 	for _, store := range bothStores {
 		w := newWorld(t, 1, store, nil)
@@ -67,8 +65,8 @@ func TestAGroupWithADamagedEntryIsNotOpenedAndSaysWhy(t *testing.T) {
 	}
 }
 
-// A leader reads an old entry for a follower that has been away, and finds it damaged.
-// The library goes on, or panics; the node ends, and the others do without it.
+// A leader reads an old entry for a follower that has been away, and finds it damaged. The library
+// continues or panics; the node ends, and the others go on without it.
 func TestALeaderWithADamagedEntryEndsAndSaysWhy(t *testing.T) {
 	t.Parallel()
 	for _, store := range bothStores {
@@ -78,7 +76,7 @@ func TestALeaderWithADamagedEntryEndsAndSaysWhy(t *testing.T) {
 		w.caughtUp(leader, away)
 		away.stop()
 		w.must(leader.group.Append(w.ctx(), []byte("to be damaged")))
-		const more = 600 // than are kept in memory
+		const more = 600 // more than are kept in memory
 		w.write(more, w.others(away)...)
 		leader.damage("to be damaged")
 		away.start()

@@ -8,8 +8,8 @@ import (
 	"lockstep/tests/kit/ring"
 )
 
-// door is the address of a node for its peers: a proxy that knows the cluster's
-// secret, reads the dialling node's name in the preface, and can hold what passes.
+// door is the address of a node for its peers: a proxy that knows the cluster's secret, reads the
+// dialling node's name in the preface, and can hold bytes back.
 type door struct {
 	addr string
 	l    net.Listener
@@ -17,10 +17,10 @@ type door struct {
 	mu      sync.Mutex
 	changed *sync.Cond
 	behind  string
-	// cut, by sender: nothing passes in either direction. held: the node's
-	// answers wait.
+	// cut and held are by sender. cut holds all bytes in both directions, held only the node's
+	// answers.
 	cut, held map[string]bool
-	// waiting counts the bytes of each sender that wait to pass.
+	// waiting counts the held bytes of each sender.
 	waiting map[string]int
 	conns   map[net.Conn]struct{}
 	closed  bool
@@ -38,7 +38,7 @@ func newDoor(t *testing.T) *door {
 	return d
 }
 
-// leadTo says where the node listens now; whoever was inside is put out.
+// leadTo sets the address where the node listens now, and closes all connections.
 func (d *door) leadTo(addr string) {
 	d.mu.Lock()
 	d.behind = addr
@@ -48,7 +48,7 @@ func (d *door) leadTo(addr string) {
 	d.mu.Unlock()
 }
 
-// set changes what passes.
+// set changes which bytes pass.
 func (d *door) set(change func()) {
 	d.mu.Lock()
 	change()
@@ -106,7 +106,7 @@ func (d *door) pass(outer net.Conn) {
 	d.pump(to, from, preface.From, false)
 }
 
-// pump passes bytes on, when they may.
+// pump copies bytes from one connection to another when they may pass.
 func (d *door) pump(to, src net.Conn, from string, answers bool) {
 	buf := make([]byte, 64<<10)
 	for {
@@ -139,8 +139,7 @@ func (d *door) wait(from string, answers bool, n int) bool {
 	return !d.closed
 }
 
-// cutOff holds all that passes between two sets of nodes, or lets it pass
-// again.
+// cutOff holds all bytes between two sets of nodes, or lets them pass again.
 func cutOff(a, b []*testNode, cut bool) {
 	for _, x := range a {
 		for _, y := range b {

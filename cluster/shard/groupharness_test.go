@@ -83,13 +83,13 @@ type counterSnapshot []byte
 func (s counterSnapshot) Persist(w io.Writer) error { _, err := w.Write(s); return err }
 func (s counterSnapshot) Release()                  {}
 
-// testNode is one node with one group; all its peers reach it through its door.
+// testNode is one node with one group. Its peers reach it only through its door.
 type testNode struct {
 	w     *world
 	id    raft.ServerID
 	dir   string
 	store string
-	// addr is where it listens, behind its door.
+	// addr is the address where the node listens, behind its door.
 	addr string
 	door *door
 
@@ -97,7 +97,7 @@ type testNode struct {
 	group     *Group
 	sm        *counter
 	set       func(*GroupConfig)
-	// shardOf, when set, makes a shard of the group, which has its own state machine.
+	// shardOf, if set, makes a shard of the group. The shard has its own state machine.
 	shardOf func(GroupConfig) Config
 	shard   *Shard
 
@@ -145,7 +145,7 @@ func (w *world) found(n int, store string, set func(*GroupConfig), shardOf func(
 	}
 }
 
-// add makes a node that is not started yet.
+// add makes a node without starting it.
 func (w *world) add(id, store string, set func(*GroupConfig)) *testNode {
 	n := &testNode{w: w, id: raft.ServerID(id), dir: w.t.TempDir(), store: store, addr: ports.FreeAddr(w.t), door: newDoor(w.t), set: set}
 	w.mu.Lock()
@@ -220,7 +220,7 @@ func (n *testNode) shutdown(ctx context.Context) error {
 	return n.group.Shutdown(ctx)
 }
 
-// stop closes the node; its folder stays.
+// stop closes the node but keeps its folder.
 func (n *testNode) stop() {
 	n.mu.Lock()
 	open := n.open
@@ -242,8 +242,7 @@ func (n *testNode) stop() {
 	}
 }
 
-// leads also checks, at every election in every test, that no other node still
-// holds a lease.
+// leads also checks, at every election in every test, that no other node still holds a lease.
 func (n *testNode) leads(term uint64) {
 	n.mu.Lock()
 	if len(n.led) != 0 {
@@ -326,7 +325,7 @@ func (w *world) leader(among ...*testNode) *testNode {
 	return found
 }
 
-// others are the nodes but one.
+// others returns all nodes except one.
 func (w *world) others(but *testNode) []*testNode {
 	var others []*testNode
 	for _, n := range w.nodes {
@@ -337,7 +336,7 @@ func (w *world) others(but *testNode) []*testNode {
 	return others
 }
 
-// write proposes entries until k are committed, through whoever leads.
+// write proposes entries to the current leader until k are committed.
 func (w *world) write(k int, among ...*testNode) {
 	w.t.Helper()
 	w.until("writes", func() bool {
@@ -351,7 +350,7 @@ func (w *world) write(k int, among ...*testNode) {
 	})
 }
 
-// agree waits until nodes have applied the same, all that is committed.
+// agree waits until the nodes have applied the same entries, and all that are committed.
 func (w *world) agree(nodes ...*testNode) {
 	w.t.Helper()
 	if len(nodes) == 0 {
@@ -371,20 +370,19 @@ func (w *world) agree(nodes ...*testNode) {
 	})
 }
 
-// unequalClocks gives the first node so long a heartbeat timeout that its lease
-// ends in no test, and that it believes to lead however long it hears nobody.
+// unequalClocks gives the first node such a long heartbeat timeout that its lease ends in no test,
+// and that it believes it leads however long it hears no other node.
 func unequalClocks(c *GroupConfig) {
 	if c.LocalID == "n1" {
 		c.HeartbeatMs, c.ElectionMs = 60_000, 60_000
 	}
 }
 
-// steady gives the nodes so long a heartbeat timeout that no busy machine takes anybody's
-// leadership away.
+// steady gives the nodes such a long heartbeat timeout that a busy machine causes no election.
 func steady(c *GroupConfig) { c.HeartbeatMs, c.ElectionMs = 1500, 1500 }
 
-// patient has nodes wait longer for their leader than any busy machine holds it up, or
-// no longer than usual.
+// patient makes nodes wait for their leader longer than any busy machine delays it, or only as long
+// as usual.
 func patient(nodes []*testNode, yes bool) {
 	timeout := ms(testHeartbeatMs)
 	if yes {
@@ -397,8 +395,8 @@ func patient(nodes []*testNode, yes bool) {
 	}
 }
 
-// lead has the first node lead, which would not be elected by itself. The others are
-// patient with it.
+// lead makes the first node lead, which would not be elected by itself. The others are patient with
+// it.
 func (w *world) lead(write func(among ...*testNode)) (n *testNode, rest []*testNode) {
 	w.t.Helper()
 	w.unequal = true
@@ -428,8 +426,7 @@ func (w *world) lead(write func(among ...*testNode)) (n *testNode, rest []*testN
 	return n, rest
 }
 
-// caughtUp waits until a leader knows a member to have all of its log, or leads no
-// more.
+// caughtUp waits until the leader knows that a member has all of its log, or no longer leads.
 func (w *world) caughtUp(leader, member *testNode) {
 	w.t.Helper()
 	w.until("a member to catch up", func() bool {

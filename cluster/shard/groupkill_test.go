@@ -14,8 +14,8 @@ import (
 	"github.com/hashicorp/raft"
 )
 
-// victimDir, in the environment, makes the test binary a victim: a process that
-// proposes entries in a folder, says which are committed, and is killed.
+// victimDir, in the environment, makes the test binary a victim: a process that proposes entries in
+// a folder, reports which are committed, and is killed.
 const victimDir, victimStore = "LOCKSTEP_TEST_VICTIM_DIR", "LOCKSTEP_TEST_VICTIM_STORE"
 
 func TestVictim(t *testing.T) {
@@ -31,7 +31,7 @@ func TestVictim(t *testing.T) {
 	w.must(n.group.Bootstrap([]raft.Server{{ID: n.id, Address: raft.ServerAddress(n.door.addr)}}))
 	w.leader()
 	for {
-		// Once it is answered, this entry and all before it are applied.
+		// When this entry is answered, it and all before it are applied.
 		w.must(n.group.Append(w.ctx(), []byte("another")))
 		n.sm.mu.Lock()
 		fmt.Printf("victim has %d\n", n.sm.n)
@@ -55,19 +55,19 @@ func TestKilledNodeKeepsEveryEntryItAcknowledged(t *testing.T) {
 			w.until("the state", func() bool {
 				n.sm.mu.Lock()
 				defer n.sm.mu.Unlock()
-				// One more may have been committed and not said.
+				// One more may have been committed and not reported.
 				return n.sm.n == acknowledged || n.sm.n == acknowledged+1
 			})
 		})
 	}
 }
 
-// killAfter starts a victim, kills it when it has said that it has so many
-// entries, and returns the last one it said.
+// killAfter starts a victim, kills it when it has reported so many entries, and returns the last
+// number that it reported.
 func killAfter(t *testing.T, dir, store string, entries uint64) (last uint64) {
 	t.Helper()
 	victim := exec.Command(os.Args[0], "-test.run=^TestVictim$", "-test.timeout=5m")
-	// What it makes for itself goes with this test: it is killed, and removes nothing.
+	// The victim's temporary files go with this test: it is killed and cannot remove them.
 	victim.Env = append(os.Environ(), victimDir+"="+dir, victimStore+"="+store, "TMPDIR="+t.TempDir())
 	out, err := victim.StdoutPipe()
 	if err != nil {

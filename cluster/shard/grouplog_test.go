@@ -25,11 +25,11 @@ func (n *testNode) tamper(change func(*raftio.Stores)) {
 	n.w.must(s.Close())
 }
 
-// A follower comes back with entries that a leader of another term wrote and
-// that were never committed, and the others have moved on so far that only a
-// snapshot can help it. hashicorp/raft keeps such a log and refuses every
-// append behind the snapshot (hashicorp/raft#697), or, where the log is shorter
-// than the snapshot, keeps the dead entries as if they were true.
+// A follower comes back with entries that a leader of another term wrote and that were never
+// committed. The others have moved on so far that only a snapshot can bring it up to date.
+// hashicorp/raft keeps such a log and refuses every append behind the snapshot
+// (hashicorp/raft#697). If the log is shorter than the snapshot, it keeps the dead entries as if
+// they were valid.
 func TestLogOfADeadTermGivesWayToASnapshot(t *testing.T) {
 	t.Parallel()
 	for _, store := range bothStores {
@@ -48,7 +48,7 @@ func deadTerm(t *testing.T, store string, dead int) {
 	w.agree()
 	victim := w.others(w.leader())[0]
 	victim.stop()
-	// No elections of a busy machine come so far meanwhile.
+	// Elections on a busy machine do not reach this term meanwhile.
 	const far = 1000
 	term := w.leader(w.others(victim)...).group.Term() + far
 	victim.tamper(func(s *raftio.Stores) {
@@ -61,8 +61,8 @@ func deadTerm(t *testing.T, store string, dead int) {
 		w.must(s.Log.StoreLogs(logs))
 		w.must(s.Stable.SetUint64([]byte("CurrentTerm"), term+1))
 	})
-	// One of the others has heard of a term beyond the dead one, so that nobody is
-	// elected in that.
+	// One of the others has seen a term beyond the dead one, so that no node is elected in the dead
+	// term.
 	rest := w.others(victim)
 	rest[0].stop()
 	rest[0].tamper(func(s *raftio.Stores) { w.must(s.Stable.SetUint64([]byte("CurrentTerm"), term+2)) })
@@ -109,7 +109,7 @@ func TestChangedEntryEndsTheNodeAndTheOthersGoOn(t *testing.T) {
 	w.until("the end", func() bool {
 		if leader == nil || !leader.group.IsLeader() && len(leader.ended()) == 0 {
 			leader = w.leader()
-			// It does not come into the log where it is proposed.
+			// The entry is refused where it is proposed.
 			if err := leader.group.Append(w.ctx(), []byte("another format")); err == nil {
 				t.Error("committed")
 			}

@@ -134,7 +134,7 @@ func (g *Group) AddVoter(ctx context.Context, id raft.ServerID, addr raft.Server
 	})
 }
 
-// Remove takes a server out.
+// Remove removes a server.
 func (g *Group) Remove(ctx context.Context, id raft.ServerID, prevIndex uint64) error {
 	return g.change(ctx, func(r *raft.Raft, t time.Duration) raft.IndexFuture {
 		return r.RemoveServer(id, prevIndex, t)

@@ -13,8 +13,8 @@ import (
 	"lockstep/tests/kit/ring"
 )
 
-// founded is a group that its first node has founded alone, and which has grown to
-// three since; the first does not lead. No busy machine takes the leadership away.
+// founded returns a group that its first node has founded alone and that now has three nodes; the
+// first does not lead. A busy machine causes no election.
 func founded(t *testing.T, store string) (w *world, founder, leader *testNode) {
 	w = newWorld(t, 1, store, steady)
 	founder = w.nodes[0]
@@ -37,8 +37,8 @@ func founded(t *testing.T, store string) (w *world, founder, leader *testNode) {
 	return w, founder, w.leader()
 }
 
-// removed takes a node out and deletes what it has. It returns the beginning of its
-// log, in which it is the only voter, and what it has left.
+// removed removes a node and deletes its data. It returns the beginning of the node's log, in which
+// the node is the only voter, and the promise that it left.
 func (w *world) removed(n *testNode) (begin []*raft.Log, left raftio.Pledge) {
 	w.t.Helper()
 	w.agree()
@@ -63,9 +63,9 @@ func (w *world) removed(n *testNode) (begin []*raft.Log, left raftio.Pledge) {
 	return begin, left
 }
 
-// A replica that was deleted comes again, and has been sent the first part of the log
-// when its leader falls silent: what it has names it as the only voter. It must not
-// lead; when the leader goes on it follows, and votes again.
+// A replica was deleted and comes again. Its leader has sent it the first part of the log, and then
+// falls silent: that part names the replica as the only voter. It must not lead. When the leader
+// continues, the replica follows and votes again.
 func TestAReplicaThatCameAgainDoesNotLeadWithAPartOfTheLog(t *testing.T) {
 	t.Parallel()
 	for _, store := range bothStores {
@@ -99,7 +99,7 @@ func TestAReplicaThatCameAgainDoesNotLeadWithAPartOfTheLog(t *testing.T) {
 			})
 			w.write(3)
 			w.agree()
-			// It has its timers again, and can lead.
+			// It has its timers again and can lead.
 			w.until("it leads", func() bool {
 				leader := w.leader()
 				if leader != founder {
@@ -115,8 +115,8 @@ func TestAReplicaThatCameAgainDoesNotLeadWithAPartOfTheLog(t *testing.T) {
 	}
 }
 
-// A node that was cut off knows nothing of a replica that was moved away and came back
-// empty. That one must not help it to lead beside the others.
+// A node that was cut off does not know that a replica was moved away and came back empty. The new
+// replica must not help that node to lead beside the others.
 func TestAReplicaThatCameAgainElectsNobodyBelowTheFormer(t *testing.T) {
 	t.Parallel()
 	w, x, leader := founded(t, raftio.StoreBolt)
@@ -126,7 +126,7 @@ func TestAReplicaThatCameAgainElectsNobodyBelowTheFormer(t *testing.T) {
 			cut = n
 		}
 	}
-	// It is to stand for election often.
+	// The node should stand for election often.
 	w.unequal = true
 	cut.set = nil
 	cut.stop()
@@ -160,8 +160,9 @@ func TestAReplicaThatCameAgainElectsNobodyBelowTheFormer(t *testing.T) {
 	w.until("all agree", func() bool { return cut.sm.state() == leader.sm.state() || !leader.group.IsLeader() })
 }
 
-// A leader that was suspended knows nothing of what happened since: a later leader, and
-// a replica that was moved away and came back empty. That one must not let it go on.
+// A leader that was suspended does not know what has happened since: there was a later leader, and
+// a replica was moved away and came back empty. The new replica must not let the old leader
+// continue.
 func TestAReplicaThatCameAgainTakesNothingFromALeaderThatTheFormerHadLeft(t *testing.T) {
 	t.Parallel()
 	for _, store := range bothStores {

@@ -9,7 +9,7 @@ import (
 	"lockstep/cluster"
 )
 
-// Only of what never came near a log is it said that it did not happen.
+// Only of an entry that never reached a log does the error say that it was not proposed.
 func TestWhatAnErrorSaysOfAProposal(t *testing.T) {
 	for _, c := range []struct {
 		err     error

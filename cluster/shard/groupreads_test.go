@@ -16,7 +16,7 @@ import (
 func TestLeaderConfirmsItselfInBothModes(t *testing.T) {
 	w := newWorld(t, 3, raftio.StoreBolt, nil)
 	for _, mode := range []ReadMode{ReadLease, ReadQuorum} {
-		// On a busy machine it may lose its leadership meanwhile.
+		// On a busy machine the node may lose its leadership meanwhile.
 		w.until("a leader that leads on", func() bool {
 			leader := w.leader()
 			term, begun := leader.group.Term(), time.Now()
@@ -34,7 +34,7 @@ func TestLeaderConfirmsItselfInBothModes(t *testing.T) {
 				return false
 			}
 			if len(refusals) > 0 && time.Since(begun) >= 2*ms(testHeartbeatMs) {
-				return false // nobody has answered for so long, and it leads on all the same
+				return false // no follower has answered for so long, and it still leads
 			}
 			if len(refusals) > 0 {
 				t.Errorf("mode %d: %d of %d, %v", mode, len(refusals), cap(refusals), <-refusals)
@@ -55,8 +55,8 @@ func TestOnlyVoterConfirmsItselfAlone(t *testing.T) {
 	}
 }
 
-// A leader that is cut off may not read once another one leads. At the other's
-// election every test here checks that no lease is left (testNode.leads).
+// A leader that is cut off may not read once another one leads. At the election of the other, every
+// test here checks that no lease is left (testNode.leads).
 func TestIsolatedLeaderIsRefusedInBothModes(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, 3, raftio.StoreBolt, nil)
@@ -77,11 +77,10 @@ func TestIsolatedLeaderIsRefusedInBothModes(t *testing.T) {
 	}
 }
 
-// A pause of the leader, in one process: it has a clock of its own (a long
-// heartbeat timeout, so that it does not step down), it does not hear the
-// answers to what it sent, and what it sends does not arrive. Meanwhile another
-// one is elected and writes. Then the old answers come in. The library takes
-// them for proof: that is what must not be trusted.
+// This simulates a pause of the leader in one process. The leader has a clock of its own (a long
+// heartbeat timeout, so that it does not step down), receives no answers to its requests, and its
+// new requests do not arrive. Meanwhile another leader is elected and writes. Then the old answers
+// arrive. The library takes them for proof; Group must not.
 func TestOldAnswersProveNothing(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, 3, raftio.StoreBolt, unequalClocks)
@@ -139,9 +138,9 @@ func TestOldAnswersProveNothing(t *testing.T) {
 	}
 }
 
-// A transfer lets another be elected past the followers' promise, and a change of
-// members may make another quorum: then what was a proof is none, though the
-// library still says that this node leads.
+// After a transfer another node can be elected despite the followers' promise, and a change of
+// members may change the quorum. Then an earlier proof no longer counts, although the library still
+// says that this node leads.
 func TestNoLeaseOutlivesATransferOrAChange(t *testing.T) {
 	leased := func(t *testing.T) (*world, *Group, []*testNode) {
 		w := newWorld(t, 3, raftio.StoreBolt, unequalClocks)
@@ -171,8 +170,8 @@ func TestNoLeaseOutlivesATransferOrAChange(t *testing.T) {
 	})
 }
 
-// The leader's lease rests on a follower that restarts and has forgotten. The
-// third one, cut off from the leader, asks it for its vote.
+// The leader's lease rests on a follower that restarts and has forgotten its promise. The third
+// node, cut off from the leader, asks that follower for its vote.
 func TestRestartedFollowerDoesNotBreakTheLease(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, 3, raftio.StoreBolt, nil)
@@ -182,14 +181,14 @@ func TestRestartedFollowerDoesNotBreakTheLease(t *testing.T) {
 		rest := w.others(leader)
 		w.caughtUp(leader, rest[0])
 		w.caughtUp(leader, rest[1])
-		// The third wants to be elected.
+		// The third node stands for election.
 		cutOff([]*testNode{leader}, rest[1:], true)
 		w.until("a candidate", func() bool { return rest[1].group.Stats().Role == "candidate" || rest[1].group.IsLeader() })
-		// The leader hears from the other until it stops, and no more.
+		// The leader hears the other follower until that one stops, and not afterwards.
 		rest[0].stop()
 		cutOff([]*testNode{leader}, rest[:1], true)
 		rest[0].start()
-		// The harness compares the leases at this election.
+		// The test world compares the leases at this election.
 		w.leader(rest...)
 		cutOff([]*testNode{leader}, rest, false)
 		w.write(1)
@@ -245,7 +244,7 @@ func TestReadersShareARoundAndNoneWaitsForEver(t *testing.T) {
 	}
 }
 
-// noted is a context that counts those who have begun to wait under it.
+// noted is a context that counts the callers that have begun to wait under it.
 type noted struct {
 	context.Context
 	waiting *atomic.Int64
@@ -262,12 +261,12 @@ type forgotten struct{ raft.IndexFuture }
 // Error never returns.
 func (forgotten) Error() error { select {} }
 
-// A change that Raft forgot when it ended keeps the lease off no longer.
+// A change that Raft forgot when it ended no longer suspends the lease.
 func TestAForgottenChangeEndsWithItsRaft(t *testing.T) {
 	w := newWorld(t, 1, raftio.StoreBolt, nil)
 	w.write(3)
 	g := w.leader().group
-	// What the group is opened again from.
+	// The group is opened again from this snapshot.
 	w.must(g.TakeSnapshot())
 	begun, ended := make(chan struct{}), make(chan error, 1)
 	go func() {

@@ -9,7 +9,7 @@ import (
 	"github.com/hashicorp/raft"
 )
 
-// recover gives a stopped node's replica to the nodes that remain.
+// recover makes the remaining nodes the servers of a stopped node's replica.
 func (n *testNode) recover(remain ...*testNode) {
 	n.w.t.Helper()
 	var servers []Member
@@ -19,8 +19,7 @@ func (n *testNode) recover(remain ...*testNode) {
 	n.w.must(RecoverGroup(n.stopped(&counter{}), servers, nil))
 }
 
-// stopped is the configuration under which the folder of a node is read that does
-// not run.
+// stopped is the configuration for reading the folder of a node that does not run.
 func (n *testNode) stopped(sm StateMachine) GroupConfig {
 	return GroupConfig{
 		ID: 3, Dir: n.dir, LogStore: n.store, LocalID: n.id, LocalAddr: raft.ServerAddress(n.door.addr), SM: sm,
@@ -28,8 +27,8 @@ func (n *testNode) stopped(sm StateMachine) GroupConfig {
 	}
 }
 
-// Of those that remain, one led once, and took entries that nobody else got: its
-// log is the longer, and the other's the newer. They go on with the newer.
+// One of the two remaining nodes once led and accepted entries that no other node got: its log is
+// longer, the other's is newer. They continue with the newer one.
 func TestTwoThatRemainGoOnThoughTheirLogsDiffer(t *testing.T) {
 	t.Parallel()
 	for _, store := range bothStores {
@@ -79,11 +78,11 @@ func TestTwoThatRemainGoOnThoughTheirLogsDiffer(t *testing.T) {
 			newer.start()
 			w.write(3)
 			w.agree()
-			// A write whose outcome is not known is made again.
+			// A write with an unknown outcome is repeated.
 			if got := longer.sm.entries(); got < before+3 || got >= before+alone {
 				t.Errorf("%d entries after %d, and %d that nobody got", got, before, alone)
 			}
-			// What others have heard of the lost is older than all that comes now.
+			// Everything that other nodes know of the lost nodes is older than what comes now.
 			if at := newer.group.Stats(); at.Term <= eraTerms || at.CommitIndex <= eraEntries {
 				t.Errorf("they go on at %+v", at)
 			}
@@ -91,8 +90,8 @@ func TestTwoThatRemainGoOnThoughTheirLogsDiffer(t *testing.T) {
 	}
 }
 
-// Who looks at a recovery that was cut short goes by the servers in the snapshot; the
-// term must be of the next era before that is there.
+// An interrupted recovery is judged by the servers in the snapshot, so the term must belong to the
+// next era before the snapshot exists.
 func TestARecoveryRaisesTheTermBeforeAllElse(t *testing.T) {
 	for _, store := range bothStores {
 		w := newWorld(t, 1, store, nil)

@@ -63,7 +63,7 @@ func TestTheLogBehindASnapshotIsMeasured(t *testing.T) {
 	work += time.Minute
 	second := tail.now()
 	tail.cover(second)
-	tail.cover(first) // a snapshot that a leader sent came before the own was written
+	tail.cover(first) // a leader's snapshot arrived before the node's own was written
 	tail.all.bytes += 3
 	work++
 	if got, want := tail.length(), (logLength{0, 3, 1}); got != want {
@@ -95,8 +95,8 @@ func (s weightySnapshot) Persist(w io.Writer) error {
 	return err
 }
 
-// A shard with a long state does not write it out each time that its log has the length
-// after which a short one is: not behind a restart either.
+// A shard with a long state does not write a snapshot each time its log reaches the length that is
+// enough for a short state, nor does it after a restart.
 func TestALongStateIsWrittenOutLessOften(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, 1, raftio.StoreWAL, func(c *GroupConfig) {
@@ -104,7 +104,7 @@ func TestALongStateIsWrittenOutLessOften(t *testing.T) {
 		c.SM = weighty{c.SM.(*counter), 1 << 20}
 	})
 	n := w.leader()
-	// due reports whether a snapshot is due when the log behind the newest has a length.
+	// due reports whether a snapshot is due when the log after the newest snapshot has a length.
 	due := func(bytes uint64) bool {
 		tail := &n.group.parts.fsm.tail
 		w.until("a log of some length", func() bool { return tail.length().bytes >= bytes })

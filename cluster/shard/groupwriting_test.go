@@ -9,7 +9,7 @@ import (
 	"lockstep/cluster/raftio"
 )
 
-// slowSnapshots is a counter whose snapshots are written when it is let go on.
+// slowSnapshots is a counter whose snapshots are written only when the test allows it.
 type slowSnapshots struct {
 	*counter
 	begun, goOn chan struct{}
@@ -31,7 +31,7 @@ func (s slowSnapshot) Persist(w io.Writer) error {
 	return s.Snapshot.Persist(w)
 }
 
-// The owner of a group is told while a snapshot is written, and not longer.
+// The owner of a group is told when a snapshot is being written, and when that ends.
 func TestTheWritingOfASnapshotIsTold(t *testing.T) {
 	sm := &slowSnapshots{counter: &counter{}, begun: make(chan struct{}, 1), goOn: make(chan struct{})}
 	var writing, times atomic.Int64
@@ -53,7 +53,7 @@ func TestTheWritingOfASnapshotIsTold(t *testing.T) {
 	}
 }
 
-// bigSnapshots is a counter whose snapshots take longer to write than anybody waits.
+// bigSnapshots is a counter whose snapshots take longer to write than any caller waits.
 type bigSnapshots struct {
 	*counter
 	begun chan struct{}
@@ -80,8 +80,8 @@ func (s bigSnapshots) Persist(w io.Writer) error {
 	}
 }
 
-// Who closes a group, for its replica goes from the node, does not wait until its whole
-// state is written out: a node that cannot close a replica ends.
+// Closing a group, because its replica leaves the node, does not wait until its whole state is
+// written: a node that cannot close a replica ends.
 func TestAGroupIsClosedWhileASnapshotIsWritten(t *testing.T) {
 	sm := bigSnapshots{&counter{}, make(chan struct{})}
 	w := newWorld(t, 1, raftio.StoreBolt, func(c *GroupConfig) { c.SM = sm })
@@ -95,8 +95,8 @@ func TestAGroupIsClosedWhileASnapshotIsWritten(t *testing.T) {
 	}
 }
 
-// Raft looks every few seconds whether its log has gone far beyond its snapshot. Where
-// nothing stays behind that, the log is empty until somebody writes.
+// Raft checks every few seconds whether its log has gone far beyond its snapshot. If no entries
+// stay behind a snapshot, the log is empty until the next write.
 func TestAGroupThatRestsWritesNoSnapshots(t *testing.T) {
 	for _, store := range bothStores {
 		w := newWorld(t, 1, store, func(c *GroupConfig) { c.TrailingEntries = 0 })

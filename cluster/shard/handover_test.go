@@ -19,7 +19,7 @@ func newWaitingOfThree(t *testing.T) *waiting {
 	return w
 }
 
-// transfer has another node lead.
+// transfer makes another node the leader.
 func (w *waiting) transfer() {
 	w.shardWorld.t.Helper()
 	to := w.others(w.n)[0]
@@ -32,8 +32,8 @@ func (w *waiting) transfer() {
 	w.on(to)
 }
 
-// A waiting client keeps its place with the next leader, and has its element when a push there is
-// answered, though no gateway has come again.
+// A waiting client keeps its place at the next leader. It has its element when a push there is
+// answered, although its gateway has not asked again.
 func TestAPlannedTransferKeepsTheOrder(t *testing.T) {
 	t.Parallel()
 	w := newWaitingOfThree(t)
@@ -57,7 +57,7 @@ func TestAPlannedTransferKeepsTheOrder(t *testing.T) {
 	w.until("nobody waits", func() bool { return w.Waiting() == 0 })
 }
 
-// hand has the leader hand its list to the others, as before a transfer that fails.
+// hand makes the leader hand its list to the others, as before a transfer that fails.
 func (w *waiting) hand() Handover {
 	h := w.HandOver()
 	for _, n := range w.others(w.n) {
@@ -66,8 +66,8 @@ func (w *waiting) hand() Handover {
 	return h
 }
 
-// A leader that goes on leading serves its clients as before, and the list that it handed
-// over is of no use to anybody.
+// A leader that continues to lead serves its clients as before, and no node can use the list that
+// it has handed over.
 func TestAListLapsesWhenTheLeaderGoesOn(t *testing.T) {
 	t.Parallel()
 	w := newWaitingOfThree(t)
@@ -100,7 +100,7 @@ func TestAListLapsesWhenTheLeaderGoesOn(t *testing.T) {
 	}
 }
 
-// What comes in while the list is handed over is served by the leader of that moment.
+// Clients that come while the list is handed over are served by whichever node leads then.
 func TestWhatComesDuringAHandoverIsServed(t *testing.T) {
 	t.Parallel()
 	w := newWaitingOfThree(t)
@@ -113,7 +113,7 @@ func TestWhatComesDuringAHandoverIsServed(t *testing.T) {
 	w.want("when it is not", told, popped("q", "a"))
 }
 
-// A list is bounded, and other bytes are refused.
+// A list is bounded, and malformed bytes are refused.
 func TestWhatIsNoListIsRefused(t *testing.T) {
 	w := newWaiting(t)
 	head := make([]byte, 16)

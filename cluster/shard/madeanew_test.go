@@ -9,9 +9,9 @@ import (
 	"lockstep/tests/kit/standstill"
 )
 
-// A replica that was dropped and made anew in the same process leads before it has run
-// the entries that the former one had put into the log. What is proposed now must not
-// be answered by what was proposed then.
+// A replica was dropped and made again in the same process, and leads before it has run the entries
+// that its predecessor had put into the log. A new proposal must not be answered by an old one's
+// reply.
 func TestAReplicaMadeAnewIsNotAnsweredByItsFormerEntries(t *testing.T) {
 	w := &shardWorld{world: &world{t: t}}
 	boot := uint64(1)
@@ -36,11 +36,11 @@ func TestAReplicaMadeAnewIsNotAnsweredByItsFormerEntries(t *testing.T) {
 	again()
 	w.leader()
 	<-still.Entered
-	// It has heard from the leader before what the time is, or it would take nothing on yet.
+	// It has already learnt the time from the leader; otherwise it would accept no proposal yet.
 	n.shard.clock.mu.Lock()
 	n.shard.clock.log.Hear(raftio.Now().Microseconds(), time.Now().UnixMicro(), 0)
 	n.shard.clock.mu.Unlock()
-	// So many that they leave as soon as the entry before them seems to have landed.
+	// So many bundles that they leave as soon as the entry before them seems to have landed.
 	var answers []<-chan Result
 	for i := range 16 {
 		answers = append(answers, w.propose(n, "incr", fmt.Sprint("fresh", i)))

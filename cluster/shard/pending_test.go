@@ -7,15 +7,15 @@ import (
 	"lockstep/fsm"
 )
 
-// TestAResultSaysWhetherItIsAlone: a goroutine that delivers one result of many must not
-// run what waited for that result, for the other results wait for this goroutine.
+// TestAResultSaysWhetherItIsAlone: a goroutine that delivers one result of many must not run the
+// work that waited for it, because the other results wait for this goroutine.
 func TestAResultSaysWhetherItIsAlone(t *testing.T) {
 	w := newShardWorld(t, 1, nil)
 	w.set("k", "v")
-	// What a leader begins with is over then.
+	// By then the first entries of a leader have landed.
 	w.until("it serves", w.leader().shard.Leads)
 	p := &w.leader().shard.propose
-	// The entry on its way, so to speak: what comes meanwhile is in one entry.
+	// This stands for an entry on its way: bundles that come meanwhile go into one entry.
 	hold := func(yes bool) {
 		p.mu.Lock()
 		p.flying = yes
@@ -46,8 +46,8 @@ func TestAResultSaysWhetherItIsAlone(t *testing.T) {
 	}
 }
 
-// The replies of one bundle are not kept without end: what is too long with those that
-// came before is lost, and all others are given.
+// The kept replies of one bundle are bounded: a reply that is too long in addition to the earlier
+// ones is lost, and all others are delivered.
 func TestTheRepliesOfABundleAreBounded(t *testing.T) {
 	const n = 600
 	long, short := bytes.Repeat([]byte("x"), 1<<20), []byte("+OK\r\n")

@@ -10,7 +10,7 @@ import (
 	"lockstep/cluster/raftio"
 )
 
-// TestWhoSeesAnEntryAppliedAnswersItsProposal: nobody waits for Raft then.
+// TestWhoSeesAnEntryAppliedAnswersItsProposal: then no goroutine waits for Raft.
 func TestWhoSeesAnEntryAppliedAnswersItsProposal(t *testing.T) {
 	w := newWorld(t, 1, raftio.StoreWAL, nil)
 	leader := w.leader()
@@ -34,8 +34,8 @@ func TestWhoSeesAnEntryAppliedAnswersItsProposal(t *testing.T) {
 	}
 }
 
-// TestRaftIsAskedForLateAnswers: who would see the entry applied may have been
-// forgotten, and then nothing else answers.
+// TestRaftIsAskedForLateAnswers: the caller that would see the entry applied may have been
+// forgotten, and then only Raft's answer is left.
 func TestRaftIsAskedForLateAnswers(t *testing.T) {
 	w := newWorld(t, 3, raftio.StoreWAL, nil)
 	answers := make(chan error, 1)
@@ -74,7 +74,7 @@ func TestRaftIsAskedForLateAnswers(t *testing.T) {
 	})
 }
 
-// TestALostLeadershipAnswersProposals at once: clients wait for it.
+// TestALostLeadershipAnswersProposals: at once, because clients wait.
 func TestALostLeadershipAnswersProposals(t *testing.T) {
 	w := newWorld(t, 3, raftio.StoreWAL, nil)
 	w.until("a leader that takes an entry, and no more", func() bool {
@@ -87,7 +87,7 @@ func TestALostLeadershipAnswersProposals(t *testing.T) {
 		select {
 		case err := <-answers:
 			if errors.Is(err, ErrNotProposed) {
-				return false // it led no more when it was asked
+				return false // it no longer led when it was asked
 			}
 			if !errors.Is(err, ErrOutcomeUnknown) {
 				t.Error(err)
@@ -104,8 +104,8 @@ type neverAnswered struct{}
 
 func (neverAnswered) Error() error { select {} }
 
-// TestATransferEndsWithItsRaft: an order to transfer that is in the queue of a Raft which is
-// shut down is never answered. It kept the group from taking proposals, for ever.
+// TestATransferEndsWithItsRaft: Raft never answers an order to transfer that is in its queue when
+// it shuts down. That once kept the group from accepting proposals for ever.
 func TestATransferEndsWithItsRaft(t *testing.T) {
 	stop := make(chan struct{})
 	ended := make(chan error, 1)

@@ -48,9 +48,9 @@ type proposer struct {
 	delay *batching.Delay
 }
 
-// entryNumbers counts the entries of this process. A replica that is made in the place of
-// one that was dropped may lead before it has run the entries of the former one. So no
-// number may be used twice, or it would take those entries for its own.
+// entryNumbers counts the entries of this process. A replica that replaces a dropped one may lead
+// before it has run the entries of its predecessor. So no number may be used twice, or the replica
+// would take those entries for its own.
 var entryNumbers atomic.Uint64
 
 func (p *proposer) init(s *Shard) { p.shard, p.delay = s, batching.New(delayLimits, p.late) }
@@ -151,8 +151,8 @@ func (p *proposer) stop() {
 	}
 }
 
-// cut cuts off as many waiting bundles as fit into one entry, one at least;
-// where none waits nothing flies any more.
+// cut takes as many waiting bundles as fit into one entry, at least one. If no bundle waits, it
+// sets flying to false.
 func (p *proposer) cut() (calls []*bundleCall, bytes int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -175,9 +175,9 @@ func (p *proposer) cut() (calls []*bundleCall, bytes int) {
 	return calls, bytes
 }
 
-// next proposes what waits as an entry. Only who made flying true, or knows that
-// the entry on its way has landed, may call it. Raft takes the entry without
-// delay: its queue has room for many, and no other is in it.
+// next proposes the waiting bundles as an entry. Only a caller that has set flying, or that knows
+// that the entry on its way has landed, may call it. Raft accepts the entry without delay: its
+// queue has room for many, and is empty.
 func (p *proposer) next() {
 	calls, bytes := p.cut()
 	if len(calls) == 0 {
@@ -225,7 +225,7 @@ func (p *proposer) landed(n int, began time.Time) {
 	}
 }
 
-// late sends what waits, if it still waits for others.
+// late sends the waiting bundles if they still wait for others.
 func (p *proposer) late() {
 	p.mu.Lock()
 	leaves := p.delay.Late(len(p.queue))

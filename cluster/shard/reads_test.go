@@ -12,8 +12,8 @@ import (
 	"lockstep/fsm"
 )
 
-// A leader that has not begun to run what the asking node has run waits for it,
-// and has the question put again where it does not come.
+// If a leader has not begun to run what the asking node has run, it waits. If the wait is too long,
+// the gateway must ask again.
 func TestAReadWaitsForWhatTheAskingNodeHasSeen(t *testing.T) {
 	m := fsm.New(fsm.Config{Group: 1, Engine: engine.Config{LockSlots: 16}, Sched: sched.Config{Permits: 2, Workers: 1}})
 	t.Cleanup(m.Close)

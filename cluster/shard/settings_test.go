@@ -9,8 +9,8 @@ import (
 	"lockstep/engine/command"
 )
 
-// A leader that does not know yet what the cluster wants leaves the log's settings alone:
-// with its own it might evict keys. What it knew in another term may be old.
+// A leader that does not know yet which settings the cluster wants leaves the settings in the log
+// alone: its own might make it evict keys. Settings that it knew in another term may be old.
 func TestALeaderThatKnowsNoSettingsBringsNone(t *testing.T) {
 	n := newLoneNode(t, 1, command.DefaultSettings)
 	s := n.shards[0]
@@ -31,7 +31,7 @@ func TestALeaderThatKnowsNoSettingsBringsNone(t *testing.T) {
 	n.until("the settings", func() bool { return s.machine.Settings() == other })
 }
 
-// One value is on its way into the log when the one before it is wanted again.
+// A value is on its way into the log when the value before it is wanted again.
 func TestTheLastSettingsThatWereWantedStay(t *testing.T) {
 	n := newLoneNode(t, 1, command.DefaultSettings)
 	s := n.shards[0]
@@ -67,7 +67,7 @@ func TestTheLastSettingsThatWereWantedStay(t *testing.T) {
 			return false
 		}
 	})
-	s.SyncSettings(t.Context()) // no more of them than one wait
+	s.SyncSettings(t.Context()) // only one call waits at a time
 	applying.Unlock()
 	<-one
 	<-two
@@ -76,7 +76,7 @@ func TestTheLastSettingsThatWereWantedStay(t *testing.T) {
 	}
 }
 
-// heard is told of the first line of a log.
+// heard receives the first line of a log.
 type heard chan string
 
 func (h heard) Write(line []byte) (int, error) {
@@ -87,7 +87,7 @@ func (h heard) Write(line []byte) (int, error) {
 	return len(line), nil
 }
 
-// A shard that has no room for work gets its settings as soon as it has.
+// A shard that has no room for work gets its settings as soon as it has room.
 func TestABusyShardGetsItsSettings(t *testing.T) {
 	n := newLoneNode(t, 1, command.DefaultSettings)
 	s := n.shards[0]

@@ -24,7 +24,7 @@ import (
 type shardWorld struct {
 	*world
 	mode atomic.Uint32
-	// boot grows with every start, as a node's does.
+	// boot grows with every start, like that of a real node.
 	boot     atomic.Uint64
 	observer command.Observer
 	seq      atomic.Uint64
@@ -58,7 +58,7 @@ func commandTxn(args ...string) fsm.Txn {
 	return fsm.Txn{Proto: 2, Ops: []fsm.Op{op}}
 }
 
-// propose gives a command to a node's shard.
+// propose proposes a command to a node's shard.
 func (w *shardWorld) propose(n *testNode, args ...string) <-chan Result {
 	b := fsm.Bundle{Origin: fsm.Origin{Node: 9, Boot: 1}, FirstSeq: w.seq.Add(1), Txns: []fsm.Txn{commandTxn(args...)}}
 	b.Origin.Lane = uint32(b.FirstSeq % fsm.Lanes)
@@ -67,7 +67,7 @@ func (w *shardWorld) propose(n *testNode, args ...string) <-chan Result {
 	return answer
 }
 
-// set has a key set through one of the nodes, whichever leads.
+// set sets a key through whichever of the nodes leads.
 func (w *shardWorld) set(key, value string, among ...*testNode) {
 	w.t.Helper()
 	w.until("SET "+key, func() bool {
@@ -76,7 +76,7 @@ func (w *shardWorld) set(key, value string, among ...*testNode) {
 	})
 }
 
-// get reads a key from a node, which has so long.
+// get reads a key from a node within patience.
 func (w *shardWorld) get(n *testNode, key string, patience time.Duration) (string, error) {
 	replies, err := n.shard.Read(w.t.Context(), time.Now().Add(patience), []fsm.Txn{commandTxn("get", key)}, 0)
 	if err != nil {
@@ -96,8 +96,8 @@ func (w *shardWorld) ask(key string, among ...*testNode) (got string) {
 	return got
 }
 
-// deposed is a world whose first node leads, as far as it knows, while the others
-// have another leader and write: it hears nobody, and does not know how long.
+// deposed returns a world whose first node believes that it leads, while the others have another
+// leader and write. The first node receives no messages, and does not know for how long.
 func deposed(t *testing.T) (w *shardWorld, old *testNode, rest []*testNode) {
 	w = newShardWorld(t, 3, unequalClocks)
 	old, rest = w.lead(func(among ...*testNode) { w.set("k", "before", among...) })
@@ -111,8 +111,8 @@ func deposed(t *testing.T) (w *shardWorld, old *testNode, rest []*testNode) {
 	return w, old, rest
 }
 
-// A leader that is none any more answers no read: not by a lease that is off, nor,
-// where a quorum is to be asked, by one that is on.
+// A deposed leader answers no read: neither by a lease that has ended nor, if a quorum must be
+// asked, by a lease that still holds.
 func TestADeposedLeaderAnswersNoRead(t *testing.T) {
 	t.Parallel()
 	w, old, rest := deposed(t)
@@ -140,8 +140,8 @@ func TestADeposedLeaderAnswersNoRead(t *testing.T) {
 	}
 }
 
-// A write is acknowledged by nobody who is alone with it. What became of it, its
-// leader does not know: neither done nor certainly not done.
+// A leader that is cut off acknowledges no write. It does not know the outcome: the write is
+// neither done nor certainly not done.
 func TestAWriteThatNoQuorumHasIsNotAcknowledged(t *testing.T) {
 	t.Parallel()
 	w, old, rest := deposed(t)
@@ -165,8 +165,8 @@ func TestAWriteThatNoQuorumHasIsNotAcknowledged(t *testing.T) {
 	}
 }
 
-// A new leader knows what the ones before acknowledged once it has run its own
-// first entry, and answers nothing before.
+// A new leader knows what earlier leaders acknowledged once it has run its own first entry. Before
+// that it answers nothing.
 func TestANewLeaderAnswersWhenItHasRunWhatWasAcknowledged(t *testing.T) {
 	w := newShardWorld(t, 1, nil)
 	n := w.nodes[0]
@@ -188,7 +188,7 @@ func TestANewLeaderAnswersWhenItHasRunWhatWasAcknowledged(t *testing.T) {
 	}
 }
 
-// A client that has seen an entry is not answered from the state before that entry.
+// A client that has seen an entry gets no answer from a state before that entry.
 func TestReadsAreNotOlderThanTheyMayBe(t *testing.T) {
 	w := newShardWorld(t, 1, nil)
 	n := w.nodes[0]
@@ -212,8 +212,8 @@ func TestReadsAreNotOlderThanTheyMayBe(t *testing.T) {
 	}
 }
 
-// A follower can run an entry before its leader does. A client that has read the entry on
-// the follower, and asks the leader how far the log is, is not given an earlier index.
+// A follower can run an entry before its leader does. A client that has read the entry on the
+// follower, and asks the leader for its index, gets no earlier index.
 func TestAnIndexHoldsWhatAFollowerHasRun(t *testing.T) {
 	t.Parallel()
 	w := newShardWorld(t, 3, steady)
@@ -240,8 +240,8 @@ func TestAnIndexHoldsWhatAFollowerHasRun(t *testing.T) {
 	})
 }
 
-// A key whose time has come by the leader's clock is gone, though nothing has moved
-// the log's time on: the read waits for an entry that does.
+// A key that is due by the leader's clock is gone, even if no entry has moved the log's time on:
+// the read waits for an entry that does.
 func TestAKeyThatIsDueIsGone(t *testing.T) {
 	w := newShardWorld(t, 1, nil)
 	n := w.nodes[0]
@@ -252,7 +252,7 @@ func TestAKeyThatIsDueIsGone(t *testing.T) {
 		t.Fatal(r.Err)
 	}
 	w.until("the key is due", func() bool { return n.shard.nowMs() >= due })
-	// By itself, and as one of many.
+	// As a single read, and as one of many.
 	for _, txn := range []fsm.Txn{commandTxn("get", "k"), commandTxn("bitcount", "k")} {
 		replies, err := n.shard.Read(t.Context(), time.Now().Add(patience), []fsm.Txn{txn}, 0)
 		if err != nil || (string(replies[0].Bytes) != "$-1\r\n" && string(replies[0].Bytes) != ":0\r\n") {
@@ -264,7 +264,8 @@ func TestAKeyThatIsDueIsGone(t *testing.T) {
 	}
 }
 
-// An entry takes what fits, in the order of arrival, and what fits nowhere alone.
+// An entry takes the bundles that fit, in the order of arrival. A bundle that is too long for any
+// entry goes alone.
 func TestAnEntryIsBounded(t *testing.T) {
 	p := proposer{shard: &Shard{cfg: Config{EntryBytesMax: 100}}}
 	for _, c := range []struct{ bytes, txns int }{{40, 1}, {60, 1}, {1, 1}, {500, 1}, {50, 1}, {10, entryTxnsMax}, {10, entryTxnsMax + 1}, {10, 1}} {
@@ -283,8 +284,8 @@ func TestAnEntryIsBounded(t *testing.T) {
 	}
 }
 
-// However long entries may be by the settings, none becomes so long that the log refuses
-// it: each of what is in it would be refused as too long.
+// However long entries may be by the settings, none becomes so long that the log refuses it: then
+// everything in it would be refused.
 func TestWhatIsPutTogetherFitsIntoTheLog(t *testing.T) {
 	p := proposer{shard: &Shard{cfg: Config{EntryBytesMax: 64 << 20}}}
 	const each = 9 << 20
@@ -305,7 +306,7 @@ func TestWhatIsPutTogetherFitsIntoTheLog(t *testing.T) {
 	}
 }
 
-// More than so much is not taken on, and room is given back with each answer.
+// Admission is bounded, and each answer gives its room back.
 func TestAdmissionIsBounded(t *testing.T) {
 	var a admission
 	a.init(100, 10)
@@ -336,7 +337,7 @@ func TestAdmissionIsBounded(t *testing.T) {
 	w.until("nothing outstanding", func() bool { txns, bytes := w.nodes[0].shard.Outstanding(); return txns == 0 && bytes == 0 })
 }
 
-// When Close returns nothing of the shard is at work: its folder may go then.
+// When Close returns, no goroutine of the shard runs: then its folder may be deleted.
 func TestAClosedShardHasNothingAtWork(t *testing.T) {
 	asked, answer := make(chan struct{}), make(chan struct{})
 	var once sync.Once
@@ -378,7 +379,7 @@ func TestAClosedShardHasNothingAtWork(t *testing.T) {
 	}
 }
 
-// Who notes that a term may be served may have been held up until a later one was.
+// The goroutine that records that a term may be served may be delayed until a later term.
 func TestALaterTermIsServedWhateverComesLateOfAnEarlierOne(t *testing.T) {
 	s := &Shard{}
 	raise(&s.readyTerm, 5)

@@ -14,10 +14,10 @@ import (
 	"lockstep/fsm"
 )
 
-// slowScript does about two milliseconds of work for each hundred of ARGV[1] thousands.
+// slowScript does about two milliseconds of work for each hundred thousand in ARGV[1].
 const slowScript = "for i = 1, ARGV[1] do end redis.call('rpush', 'ran', ARGV[2])"
 
-// throttled is a node whose limit is small, and which can be kept from running anything.
+// throttled is a node with a small limit, whose execution the test can stop.
 type throttled struct {
 	*loneNode
 	t *testing.T
@@ -31,7 +31,7 @@ func newThrottled(t *testing.T) *throttled {
 	return &throttled{n, t, n.shards[0]}
 }
 
-// stop lets nothing run that is in the log, until the returned function is called.
+// stop stops the execution of entries until goOn is called.
 func (n *throttled) stop() (goOn func()) {
 	n.t.Helper()
 	ticket := sched.Ticket{Label: "flushall"}
@@ -65,7 +65,7 @@ func (n *throttled) script(patience time.Duration, name string) (fsm.TxnID, chan
 	return n.offer(patience, []string{"eval", slowScript, "0", "300000", name})
 }
 
-// answered waits for an answer, and wants that error.
+// answered waits for an answer, and checks its error.
 func (n *throttled) answered(what string, answer chan Result, want error) {
 	n.t.Helper()
 	select {
@@ -83,14 +83,14 @@ func (n *throttled) waiting(want int64) {
 	n.until(fmt.Sprint(want, " wait"), func() bool { return n.s.ThrottleCounts().Waiting.Load() == want })
 }
 
-// learn has the leader see what the script takes.
+// learn makes the leader see how long the script takes.
 func (n *throttled) learn() {
 	n.t.Helper()
 	_, answer := n.script(time.Minute, "first")
 	n.answered("the first", answer, nil)
 }
 
-// fill brings as many into the log as it may take, and one that waits.
+// fill puts as many scripts into the log as the throttle admits, and one more that waits.
 func (n *throttled) fill() (inLog []chan Result, waits chan Result) {
 	n.t.Helper()
 	for i := range 100 {
@@ -105,8 +105,8 @@ func (n *throttled) fill() (inLog []chan Result, waits chan Result) {
 	return nil, nil
 }
 
-// What takes long waits before the log as soon as so much of it is there as may be, in order of
-// arrival; what is brief goes past. When there is room again they go on.
+// Commands that take long wait before the log, in order of arrival, as soon as the limit is
+// reached. Short commands pass them. When there is room again the waiting ones continue.
 func TestWhatTakesLongWaitsBeforeTheLogInOrder(t *testing.T) {
 	n := newThrottled(t)
 	n.learn()
@@ -150,14 +150,15 @@ func TestWhatTakesLongWaitsBeforeTheLogInOrder(t *testing.T) {
 	}
 }
 
-// A call that waits before the log is answered that nothing was executed: when its time is over,
-// when it is taken back, after a SCRIPT KILL, when the node leads no more, and when the node ends.
+// A call that waits before the log gets an answer that says that nothing was executed: when its
+// time is over, when it is taken back, after a SCRIPT KILL, when the node no longer leads, and when
+// the node ends.
 func TestWhoWaitsBeforeTheLogIsAnswered(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		end  func(n *throttled, id fsm.TxnID)
 		want error
-		// remain is how many go on waiting.
+		// remain is how many continue to wait.
 		remain int64
 	}{
 		{"taken back", func(n *throttled, id fsm.TxnID) { n.s.TakeBack(id) }, cluster.ErrTakenBack, 1},
@@ -230,8 +231,8 @@ func TestWhoWaitsAtALeaderThatIsNoneIsAnswered(t *testing.T) {
 	}
 }
 
-// A bundle that is more than may be in the log at a time is divided by its gateway; one txn of
-// that kind goes in alone.
+// A gateway divides a bundle that has more work than may be in the log at a time. A single txn with
+// that much work goes in alone.
 func TestABundleOfTooMuchWorkIsDivided(t *testing.T) {
 	n := newThrottled(t)
 	n.learn()
@@ -250,7 +251,8 @@ func TestABundleOfTooMuchWorkIsDivided(t *testing.T) {
 	n.answered("20 at once, without a limit", answer, nil)
 }
 
-// What may be in the log already is let in whatever it takes, for its outcome is to be learnt.
+// A bundle that may be in the log already is let in whatever its work, because its outcome must be
+// learnt.
 func TestWhatWasProposedBeforeDoesNotWait(t *testing.T) {
 	n := newThrottled(t)
 	n.learn()
@@ -266,12 +268,12 @@ func TestWhatWasProposedBeforeDoesNotWait(t *testing.T) {
 	n.answered("it", answer, nil)
 }
 
-// No more may wait than half of what may be admitted: the rest is for what need not.
+// At most half of the admitted work may wait: the rest is for commands that need not.
 func TestThereIsRoomBesideThoseThatWait(t *testing.T) {
 	n := newThrottled(t)
 	n.learn()
 	defer n.stop()()
-	n.s.cfg.OutstandingTxnsMax = 8 // of the throttle; admission has its own
+	n.s.cfg.OutstandingTxnsMax = 8 // the throttle's limit; admission has its own
 	n.fill()
 	var last chan Result
 	for range 4 {
@@ -281,8 +283,8 @@ func TestThereIsRoomBesideThoseThatWait(t *testing.T) {
 	n.waiting(4)
 }
 
-// The guess follows what was seen, up fast and down slowly; those that are open count by the new
-// guess; and what nobody has seen is taken for what new ones did of late.
+// The guess follows the work that was seen, up fast and down slowly. Open commands count with the
+// new guess. The guess for a new program is the recent work of other new programs.
 func TestWhatProgramsAreTakenToDo(t *testing.T) {
 	var e estimates
 	e.init(4)
@@ -325,8 +327,8 @@ func TestWhatProgramsAreTakenToDo(t *testing.T) {
 	}
 }
 
-// Of programs with key locks so many are free of the lane as may run at once; half of these
-// places are for those that are known to be slow.
+// As many programs with key locks are free of the lane as may run at once. Half of these places are
+// for programs that are known to be slow.
 func TestWhoIsFreeOfTheLane(t *testing.T) {
 	var e estimates
 	e.init(4)

@@ -13,7 +13,7 @@ import (
 	"lockstep/fsm"
 )
 
-// waiting is a shard of one node, and what clients of its gateways wait for there.
+// waiting is a shard of one node, with clients of its gateways that wait there.
 type waiting struct {
 	*shardWorld
 	*Shard
@@ -27,21 +27,21 @@ func newWaiting(t *testing.T) *waiting {
 	return w
 }
 
-// on goes on with the shard's leader.
+// on continues with the leader n.
 func (w *waiting) on(n *testNode) {
 	w.shardWorld.t.Helper()
 	w.until("it serves", n.shard.Leads)
 	w.n, w.Shard = n, n.shard
 }
 
-// client is one that waits.
+// client is a client that waits.
 type client struct {
 	w    *waiting
 	req  Wait
 	road Road
 }
 
-// from is a client of a gateway that runs a blocking command.
+// client returns a client of a gateway, with a blocking command.
 func (w *waiting) client(command string) *client {
 	n := w.seq.Add(1)
 	id := fsm.TxnID{Origin: fsm.Origin{Node: 9, Boot: 1, Lane: fsm.WaitLane + uint32(n)}, Seq: n}
@@ -55,14 +55,14 @@ func (c *client) ask() chan Result {
 	return told
 }
 
-// waits has the client wait: it is told that it does, and asks again.
+// waits makes the client wait: its first request says that it waits, then it asks again.
 func (c *client) waits() chan Result {
 	c.w.shardWorld.t.Helper()
 	c.want("a client that comes", c.ask(), "to renew")
 	return c.ask()
 }
 
-// waits has a client wait for what a blocking command finds.
+// waits makes a new client wait with a blocking command.
 func (w *waiting) waits(command string) chan Result {
 	w.shardWorld.t.Helper()
 	return w.client(command).waits()
@@ -73,7 +73,7 @@ func (c *client) want(what string, told chan Result, want string) {
 	c.w.want(what, told, want)
 }
 
-// said is an answer in a few words.
+// said describes a result in a few words.
 func said(r Result) string {
 	for err, text := range map[error]string{
 		ErrRenew: "to renew", ErrTurn: "to try", ErrAtOnce: "to try at once", ErrLeft: "it left", cluster.ErrNotLeader: "no leader",
@@ -106,7 +106,7 @@ func (w *waiting) want(what string, told chan Result, want string) {
 	}
 }
 
-// silent looks after everything under way has been done.
+// silent checks that a waiting client has no answer after everything under way is done.
 func (w *waiting) silent(what string, told chan Result) {
 	w.shardWorld.t.Helper()
 	w.settled()
@@ -149,7 +149,7 @@ func (w *waiting) do(command string) string {
 	}
 }
 
-// exec runs commands as one bundle, of a transaction or one txn each.
+// exec runs commands as one bundle: a transaction, or one txn each.
 func (w *waiting) exec(kind fsm.Kind, commands ...string) []string {
 	w.shardWorld.t.Helper()
 	b := fsm.Bundle{Origin: fsm.Origin{Node: 9, Boot: 1}, FirstSeq: w.shardWorld.seq.Add(uint64(len(commands))) - uint64(len(commands)) + 1}
@@ -183,13 +183,13 @@ func (w *waiting) same(what string, got, want any) {
 	}
 }
 
-// popped is what BLPOP answers.
+// popped is the reply of BLPOP.
 func popped(key, element string) string {
 	return fmt.Sprintf("*2 $%d %s $%d %s", len(key), key, len(element), element)
 }
 
-// reads has the client's gateway read its next command into the memory of the one that waits, as it
-// does when it waits no longer.
+// reads makes the client's gateway read its next command into the memory of the waiting one, as it
+// does when it no longer waits.
 func (c *client) reads(command string) {
 	args := c.req.Txn.Ops[0].Args
 	for i, word := range strings.Fields(command) {
@@ -198,8 +198,8 @@ func (c *client) reads(command string) {
 	}
 }
 
-// What a client waits for has memory of its own: its gateway may have given the wait up, and its
-// memory has another command by the time that it is served.
+// A waiting command has memory of its own: its gateway may have given up the wait, and the
+// gateway's memory holds another command when the wait is served.
 func TestAWaitOutlivesItsGatewaysMemory(t *testing.T) {
 	w := newWaiting(t)
 	c := w.client("blpop q 0")
@@ -215,8 +215,8 @@ func TestAWaitOutlivesItsGatewaysMemory(t *testing.T) {
 	last.want("a client that asks for the last time", told, "nothing")
 }
 
-// A waiting client has its element when the push is answered: nobody sees the list filled, and
-// the pusher takes nothing from it.
+// A waiting client has its element when the push is answered: no client sees the list filled, and
+// the pusher cannot take the element.
 func TestWhoWaitsIsServedBehindThePush(t *testing.T) {
 	w := newWaiting(t)
 	for i := range 200 {
@@ -226,13 +226,13 @@ func TestWhoWaitsIsServedBehindThePush(t *testing.T) {
 		w.same("LPOP", w.do("lpop q"), "$-1")
 		w.want("who waited", got, popped("q", fmt.Sprint(i)))
 	}
-	// In one pipeline, too.
+	// The same in one pipeline.
 	got := w.waits("blpop q 0")
 	w.same("a pipeline", w.exec(fsm.KindCommand, "rpush q a", "lpop q", "rpush q b", "llen q"), "[:1 $-1 :1 :1]")
 	w.want("who waited", got, popped("q", "a"))
 }
 
-// The oldest is served first, and as many as there are elements.
+// The oldest client is served first, and as many clients as there are elements.
 func TestOnePushServesAsManyAsItCan(t *testing.T) {
 	w := newWaiting(t)
 	var all []chan Result
@@ -245,13 +245,13 @@ func TestOnePushServesAsManyAsItCan(t *testing.T) {
 		w.want(fmt.Sprint("client ", i), all[i], popped("q", element))
 	}
 	w.silent("the fourth", all[3])
-	// A transaction fills both, and takes some of it.
+	// A transaction fills both lists, and takes some of the elements.
 	w.exec(fsm.KindExec, "rpush p d", "rpush q e", "lpop p", "rpush q f g")
 	w.want("the fourth", all[3], popped("q", "e"))
 	w.want("the fifth", all[4], popped("q", "f"))
 	w.same("what is left", w.do("lrange q 0 -1"), "*1 $1 g")
 	w.do("del q")
-	// One takes several.
+	// One client takes several elements.
 	many, one := w.waits("blmpop 0 1 q left count 2"), w.waits("brpop q 0")
 	w.do("rpush q a b c d")
 	w.want("who takes two", many, "*2 $1 q *2 $1 a $1 b")
@@ -270,7 +270,7 @@ func TestWaitersServeWaiters(t *testing.T) {
 		w.want("who moves", told, "$1 x")
 	}
 	w.want("who takes", last, popped("c", "x"))
-	// In a circle.
+	// Two waiting clients move elements in a circle.
 	one, other := w.waits("blmove a b left right 0"), w.waits("blmove b a left right 0")
 	w.do("rpush a x")
 	w.want("there", one, "$1 x")
@@ -278,7 +278,7 @@ func TestWaitersServeWaiters(t *testing.T) {
 	w.same("where it came from", w.do("lrange a 0 -1"), "*1 $1 x")
 }
 
-// Clients wait for sorted sets, and for streams as readers of groups, each group for itself.
+// Clients wait for sorted sets, and for streams as readers of groups, each group by itself.
 func TestOtherKindsAreServedBehindTheWrite(t *testing.T) {
 	w := newWaiting(t)
 	least, most := w.waits("bzpopmin z 0"), w.waits("bzmpop 0 1 z max")
@@ -301,7 +301,7 @@ func TestOtherKindsAreServedBehindTheWrite(t *testing.T) {
 	w.do("xadd s 2-1 f v")
 	w.want("the second of a group", of[1], "*1 *2 $1 s *1 *2 $3 2-1 *2 $1 f $1 v")
 	w.same("what is not delivered to the other", w.do("xreadgroup group h bob count 5 streams s >"), "*1 *2 $1 s *1 *2 $3 2-1 *2 $1 f $1 v")
-	// What a group has gone with is told to all.
+	// If a group is destroyed, all its waiting clients learn that.
 	of = []chan Result{group("g"), group("g")}
 	w.do("xgroup destroy s g")
 	for _, told := range of {
@@ -311,7 +311,8 @@ func TestOtherKindsAreServedBehindTheWrite(t *testing.T) {
 	}
 }
 
-// A key that the arguments do not name serves its waiting clients as soon as the write has run.
+// If the arguments do not show that a key is filled, its waiting clients are served as soon as the
+// write has run.
 func TestWhatIsNotSeenComingServesAllTheSame(t *testing.T) {
 	w := newWaiting(t)
 	all := func() (told []chan Result) {
@@ -351,7 +352,7 @@ func TestWhatIsNotSeenComingServesAllTheSame(t *testing.T) {
 	served("a database that was swapped", told, "a", "b", "c")
 }
 
-// A push that fails serves nobody, and the waiting clients keep their places.
+// A push that fails serves no client, and the waiting clients keep their places.
 func TestAPushThatFailsLeavesTheOrder(t *testing.T) {
 	w := newWaiting(t)
 	first, second := w.waits("blpop q 0"), w.waits("blpop q 0")
@@ -366,8 +367,8 @@ func TestAPushThatFailsLeavesTheOrder(t *testing.T) {
 	w.want("the second", second, popped("q", "c"))
 }
 
-// A newcomer is served at once if it can be, and told of a value of another kind. To clients
-// that wait already such a value is nothing.
+// A new client is served at once if possible, and gets an error for a value of another kind.
+// Clients that already wait ignore such a value.
 func TestNewcomersAreServedWhatIsThere(t *testing.T) {
 	w := newWaiting(t)
 	w.do("rpush list a b")
@@ -388,7 +389,7 @@ func TestNewcomersAreServedWhatIsThere(t *testing.T) {
 	w.same("what was to be moved", w.do("llen src"), ":1")
 }
 
-// Many clients that come upon a list with as many elements take one each.
+// Many new clients find a list with as many elements: each takes one.
 func TestManyNewcomersShareAList(t *testing.T) {
 	w := newWaiting(t)
 	const n = 500
@@ -415,8 +416,8 @@ func TestManyNewcomersShareAList(t *testing.T) {
 	}
 }
 
-// A wait ends for good: an element that comes later stays, and one that came just before is
-// the client's.
+// The end of a wait is final: an element that comes later stays in the list, and one that came just
+// before belongs to the client.
 func TestAWaitThatEndsLosesNothing(t *testing.T) {
 	w := newWaiting(t)
 	for i := range 200 {
@@ -425,7 +426,8 @@ func TestAWaitThatEndsLosesNothing(t *testing.T) {
 		c.req.Last = true
 		pushed := w.shardWorld.propose(w.n, "rpush", "q", fmt.Sprint(i))
 		last := c.ask()
-		// The push may have served the wait before the last request came. Then both requests are told so.
+		// The push may have served the wait before the last request came. Then both requests get
+		// the element.
 		before := said(<-told)
 		if before != "to renew" && before != popped("q", fmt.Sprint(i)) {
 			t.Fatalf("the request before is told %q", before)
@@ -446,8 +448,8 @@ func TestAWaitThatEndsLosesNothing(t *testing.T) {
 	}
 }
 
-// A reply that came while the gateway had no request open waits for the next request. A leader
-// that does not know the wait, or not any more, learns its outcome from the log.
+// A reply that came while the gateway had no request open waits for the next request. A leader that
+// does not know the wait, or no longer does, learns its outcome from the log.
 func TestWhatBecameOfAWaitIsTold(t *testing.T) {
 	w := newWaiting(t)
 	c := w.client("blpop q 0")
@@ -461,7 +463,8 @@ func TestWhatBecameOfAWaitIsTold(t *testing.T) {
 	c.req.Last, c.req.Settles = true, true
 	w.want("the end", c.ask(), popped("q", "a"))
 
-	// Nobody has heard of these, and there is something; nobody, and there is nothing.
+	// The leader does not know these waits; for the first there is an element, for the second there
+	// is none.
 	c = w.client("blpop q 0")
 	c.req.Last, c.req.Settles = true, true
 	w.want("a client that is let go", c.ask(), "nothing")
@@ -476,7 +479,7 @@ func TestWhatBecameOfAWaitIsTold(t *testing.T) {
 	w.same("LLEN", w.do("llen q"), ":1")
 }
 
-// A client that has gone leaves nothing behind, and its request is ended: that takes room.
+// A client that has gone leaves nothing behind, and its request ends.
 func TestWhoHasGoneTakesNothing(t *testing.T) {
 	w := newWaiting(t)
 	c := w.client("blpop q 0")
@@ -491,12 +494,12 @@ func TestWhoHasGoneTakesNothing(t *testing.T) {
 	}
 }
 
-// quiet is a gateway from which nothing was heard for so long.
+// quiet is a gateway that has been silent for a time.
 type quiet struct{ time.Duration }
 
 func (q *quiet) Quiet() time.Duration { return q.Duration }
 
-// The clients of a silent gateway are passed over, and served when it is heard again.
+// The clients of a silent gateway are passed over, and are served when the gateway is heard again.
 func TestWhoseGatewayIsGoneIsPassedOver(t *testing.T) {
 	w := newWaiting(t)
 	first := w.client("blpop q 0")
@@ -509,13 +512,13 @@ func TestWhoseGatewayIsGoneIsPassedOver(t *testing.T) {
 	w.want("the second", second, popped("q", "a"))
 	w.silent("the first", told)
 	road.Duration = 0
-	// It has a new connection.
+	// The gateway has a new connection.
 	again := first.ask()
 	w.want("the first, by its old request", told, "to renew")
 	w.want("the first", again, popped("q", "b"))
 }
 
-// Waits are renewed, and those of gateways that are gone are forgotten.
+// Waits are renewed, and those of gateways that are gone are dropped.
 func TestWaitsThatLastLong(t *testing.T) {
 	w := newWaiting(t)
 	c := w.client("blpop q 0")
@@ -529,7 +532,7 @@ func TestWaitsThatLastLong(t *testing.T) {
 	told = c.ask()
 	w.do("rpush q a")
 	w.want("a client that has renewed", told, popped("q", "a"))
-	// The reader was not heard again, nor does this one fetch what it was served.
+	// The reader has not asked again, and this client does not fetch its result either.
 	c = w.client("blpop q 0")
 	w.want("a client that comes", c.ask(), "to renew")
 	w.do("rpush q b")
@@ -542,7 +545,7 @@ func TestWaitsThatLastLong(t *testing.T) {
 	w.want("who was forgotten", c.ask(), popped("q", "b"))
 }
 
-// A node that does not lead any more sends everybody away.
+// A node that no longer leads ends all waits.
 func TestLostLeadershipEndsWaits(t *testing.T) {
 	w := newWaiting(t)
 	told := w.waits("blpop q 0")
@@ -553,7 +556,8 @@ func TestLostLeadershipEndsWaits(t *testing.T) {
 	w.want("one that ends late", (&client{w: w, req: Wait{Last: true, Txn: commandTxn("blpop", "q", "0")}}).ask(), "no leader")
 }
 
-// A leader without a quorum answers nobody that nothing came: others may have had it.
+// A leader without a quorum does not answer that nothing came: another leader may have served the
+// client.
 func TestNothingIsAnAnswerOfALeaderOnly(t *testing.T) {
 	t.Parallel()
 	sw, old, rest := deposed(t)
@@ -568,8 +572,8 @@ func TestNothingIsAnAnswerOfALeaderOnly(t *testing.T) {
 	_ = rest
 }
 
-// Two requests of one waiter may come in at one time, over a connection that broke and
-// the next one: it stands in the queues once.
+// Two requests of one waiter may arrive at the same time, over a broken connection and over the
+// next one: the waiter is in each queue once.
 func TestAWaiterComesOnce(t *testing.T) {
 	w := newWaiting(t)
 	c := w.client("blpop a 0")
@@ -583,8 +587,7 @@ func TestAWaiterComesOnce(t *testing.T) {
 	w.want("the next waiter", next, popped("a", "x"))
 }
 
-// A waiter's next request may come while its keys are put into the queues, and an
-// element, too.
+// A waiter's next request, and an element, may come while its keys are put into the queues.
 func TestAWaiterForManyKeysMissesNothing(t *testing.T) {
 	w := newWaiting(t)
 	var keys []string
@@ -612,8 +615,8 @@ func TestAWaiterForManyKeysMissesNothing(t *testing.T) {
 	w.same("LLEN", w.do("llen "+keys[0]), ":0")
 }
 
-// A wait for many keys takes its time from nobody, and the places of all waits
-// together are bounded.
+// A wait for many keys does not delay other clients, and the places of all waits together are
+// bounded.
 func TestWaitsForManyKeys(t *testing.T) {
 	w := newWaiting(t)
 	var keys []string
@@ -638,7 +641,7 @@ func TestWaitsForManyKeys(t *testing.T) {
 	}
 }
 
-// Clients that wait for one kind of value are not held up by those that wait for another.
+// Clients that wait for one kind of value are not delayed by those that wait for another kind.
 func TestWaitersOfAnotherKindAreLeftAlone(t *testing.T) {
 	w := newWaiting(t)
 	list, set := w.waits("blpop k 0"), w.waits("bzpopmin k 0")
@@ -649,9 +652,9 @@ func TestWaitersOfAnotherKindAreLeftAlone(t *testing.T) {
 	w.want("a client that waits for a list", list, popped("k", "x"))
 }
 
-// TestManySwapsAreOneLook: however often databases are swapped, their keys are
-// looked at once, or once more. Each swap held up the log to list them, and left
-// the list to a goroutine of its own.
+// TestManySwapsAreOneLook: however often databases are swapped, their keys are checked once, or
+// once more. Once, each swap delayed the log while it listed the keys, and gave the list to a
+// goroutine of its own.
 func TestManySwapsAreOneLook(t *testing.T) {
 	const n, swaps = 20_000, 2000
 	w := newWaiting(t)
@@ -667,8 +670,7 @@ func TestManySwapsAreOneLook(t *testing.T) {
 		w.waiters.swapped(0)
 	}
 	runtime.ReadMemStats(&after)
-	// A list has some thirty bytes for each key. While the swaps are told, their keys may be
-	// looked at several times.
+	// A list has some thirty bytes per key. During the swaps the keys may be checked several times.
 	if got := after.TotalAlloc - before.TotalAlloc; got > 8*swaps*n {
 		t.Errorf("%d swaps allocated %d MB", swaps, got>>20)
 	}
@@ -679,8 +681,8 @@ func TestManySwapsAreOneLook(t *testing.T) {
 	w.want("a client that waits", told, popped("key7", "x"))
 }
 
-// A wait whose requests went two ways is ended by the log: one of them that arrives after the end
-// takes nothing, and who waits behind it is served.
+// The log ends a wait whose requests went two ways: a request that arrives after the end takes
+// nothing, and the client behind it is served.
 func TestARequestThatArrivesBehindTheEndOfItsWaitTakesNothing(t *testing.T) {
 	w := newWaiting(t)
 	c := w.client("blpop q 0")

@@ -2,7 +2,7 @@ package shard
 
 import "testing"
 
-// A client that only reads is told together with all others, wherever it stands.
+// All clients that only read are told at the same time, wherever they are in the queue.
 func TestReadersAreToldTogether(t *testing.T) {
 	w := newWaiting(t)
 	w.do("xgroup create s g $ mkstream")
@@ -22,7 +22,7 @@ func TestReadersAreToldTogether(t *testing.T) {
 	w.want("a client that waits for another stream", b, "to try")
 }
 
-// An entry that comes while a reader tries, or is between two requests, is not lost.
+// An entry that comes while a reader tries, or between two requests, is not lost.
 func TestWhatComesBetweenTwoRequestsCounts(t *testing.T) {
 	w := newWaiting(t)
 	c := w.client("xread block 0 streams s 0")
@@ -36,7 +36,7 @@ func TestWhatComesBetweenTwoRequestsCounts(t *testing.T) {
 	w.silent("who found nothing", told)
 	w.waiters.swapped(0)
 	w.want("when all is another", told, "to try")
-	// One that could not try is told again.
+	// A client that could not try is told again.
 	c.req.Tried = false
 	w.want("who could not try", c.ask(), "to try at once")
 	w.LeaveWait(c.req.ID)

@@ -1,6 +1,5 @@
-// Package stepper is the loop of those who keep something as it should be: they
-// look, do what there is to do, and look again after a while, or at once when they
-// are told that something has changed.
+// Package stepper is a loop that keeps something in a wanted state. Its step looks, does what is
+// necessary, and runs again after a pause, or at once after a kick.
 package stepper
 
 import (
@@ -8,14 +7,14 @@ import (
 	"time"
 )
 
-// Stepper repeats a step. Kick may be called by any goroutine, also before Run.
+// Stepper repeats a step. Any goroutine may call Kick, also before Run.
 type Stepper struct{ kicks chan struct{} }
 
-// New returns a stepper that was not kicked.
+// New returns a stepper.
 func New() *Stepper { return &Stepper{make(chan struct{}, 1)} }
 
-// Kick has the next step come at once. It never blocks; kicks that come before
-// that step begins are one.
+// Kick makes the next step come at once. It never blocks. Several kicks before that step begins
+// count as one.
 func (s *Stepper) Kick() {
 	select {
 	case s.kicks <- struct{}{}:
@@ -23,8 +22,8 @@ func (s *Stepper) Kick() {
 	}
 }
 
-// Run does a step at once, and then again and again until ctx ends. The step
-// returns how long to pause behind it; 0: until the next kick.
+// Run does a step at once, and then repeats it until ctx ends. The step returns how long to pause
+// after it; 0 means until the next kick.
 func (s *Stepper) Run(ctx context.Context, step func(ctx context.Context) (pause time.Duration)) {
 	timer := time.NewTimer(0)
 	defer timer.Stop()

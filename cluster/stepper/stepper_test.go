@@ -43,7 +43,7 @@ func TestAStepComesAtOnceThenAfterItsPauseOrAKick(t *testing.T) {
 		}
 	}
 	for _, long := range []time.Duration{time.Hour, 0} {
-		// The step after this one may have begun with the former pause.
+		// The step after this one may have begun with the old pause.
 		pause.Store(int64(long))
 		s.Kick()
 		await(t, steps)

@@ -11,14 +11,14 @@ import (
 
 // A frame, in either direction:
 //
-//	length u32   of all behind the checksum
+//	length u32   of all that follows the checksum
 //	checksum u32 CRC-32C of the payload, then of id and code
 //	id u64       of the request; an answer repeats it
-//	code u8      of a request its kind, of an answer what became of it
+//	code u8      the kind of a request, or the result of an answer
 //	payload
 //
-// TCP's own checksum lets through one error in 65,536; what is forwarded here
-// becomes part of the replicated log.
+// TCP's own checksum lets through one error in 65,536, and what this node forwards becomes part of
+// the replicated log.
 const (
 	frameHead = 4 + 4
 	bodyHead  = 8 + 1
@@ -33,9 +33,9 @@ const pingAnswered uint64 = 0
 // Codes of answers.
 const (
 	answerDone uint8 = iota
-	// answerRefused: nothing was done; the payload says why.
+	// answerRefused: the request was not handled; the payload says why.
 	answerRefused
-	// answerLost: the request was handled, its answer had no room.
+	// answerLost: the request was handled, but there was no room for its answer.
 	answerLost
 )
 
@@ -43,8 +43,7 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 var errDamaged = errors.New("a damaged frame")
 
-// appendFrameHead appends what stands before a payload of n bytes, whose
-// checksum is sum.
+// appendFrameHead appends the head of a frame. n is the length of the payload, sum its checksum.
 func appendFrameHead(dst []byte, id uint64, code uint8, n int, sum uint32) []byte {
 	var head [frameHead + bodyHead]byte
 	binary.LittleEndian.PutUint32(head[:], uint32(bodyHead+n))
@@ -54,8 +53,7 @@ func appendFrameHead(dst []byte, id uint64, code uint8, n int, sum uint32) []byt
 	return append(dst, head[:]...)
 }
 
-// readFrame reads one frame, which may be that long; the payload belongs to the
-// caller.
+// readFrame reads one frame of at most bytesMax bytes. The payload belongs to the caller.
 func readFrame(r *bufio.Reader, bytesMax int) (id uint64, code uint8, payload []byte, err error) {
 	var head [frameHead + bodyHead]byte
 	if _, err := io.ReadFull(r, head[:]); err != nil {
@@ -75,8 +73,8 @@ func readFrame(r *bufio.Reader, bytesMax int) (id uint64, code uint8, payload []
 	return binary.LittleEndian.Uint64(head[8:]), head[16], payload, nil
 }
 
-// readBytes reads n bytes and never holds much more memory than has arrived,
-// whatever length was claimed.
+// readBytes reads n bytes. It never holds much more memory than has arrived, so a peer cannot make
+// it allocate by claiming a length.
 func readBytes(r io.Reader, n int) ([]byte, error) {
 	const step = 1 << 20
 	b := make([]byte, min(n, step))

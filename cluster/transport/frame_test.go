@@ -76,7 +76,7 @@ func FuzzReadPreface(f *testing.F) {
 	})
 }
 
-// What is too long for a frame, or too short, is refused by its length alone.
+// A frame that is too long or too short is refused before its payload is read.
 func TestAFrameOfAWrongLengthIsRefusedUnread(t *testing.T) {
 	for _, n := range []uint32{0, bodyHead - 1, FrameBytesMax + 1, 1<<32 - 1} {
 		head := binary.LittleEndian.AppendUint32(nil, n)

@@ -8,18 +8,19 @@ import (
 
 // Link is a connection that carries requests between this node and another.
 type Link struct {
-	// Addr is where an outgoing link was dialled, NodeID who made an incoming one.
+	// Addr is the address that an outgoing link was dialled at; NodeID is the node that made an
+	// incoming link.
 	Addr, NodeID string
 	Outgoing     bool
 	Since        time.Time
-	// QueuedBytes are what waits to be written to it.
+	// QueuedBytes is how many bytes wait to be written.
 	QueuedBytes int
-	// RoundTrip is how long the last ping of an outgoing link took, with what it
-	// waited behind; 0: none was answered yet.
+	// RoundTrip is how long the last ping of an outgoing link took, including the time that it
+	// waited to be written. It is 0 if no ping was answered yet.
 	RoundTrip time.Duration
 }
 
-// standing says what is known about the peer that made a connection.
+// standing is what this node knows about the peer that made a connection.
 type standing uint8
 
 const (
@@ -30,8 +31,7 @@ const (
 	standings
 )
 
-// standingMax bounds the connections of each standing. Those that are unknown the
-// hall bounds.
+// standingMax bounds the connections of each standing. The hall bounds the unknown ones.
 var standingMax = [standings]int{member: membersMax, stranger: strangersMax}
 
 func (p *Peer) standing() standing {
@@ -44,18 +44,18 @@ func (p *Peer) standing() standing {
 // incoming is an accepted connection.
 type incoming struct {
 	standing standing
-	// Of one that carries requests: who makes them, since when, and the answers. out
-	// is nil for all others.
+	// These are set for a connection that carries requests: the peer, since when it sends requests,
+	// and the answers to it. out is nil for all other connections.
 	from  Peer
 	since time.Time
 	out   *outbox
-	// heardNs is when a frame came last, since start; ended: none will come.
+	// heardNs is when the last frame came, since start. ended is true if no more will come.
 	heardNs atomic.Int64
 	ended   atomic.Bool
 }
 
-// serving notes that a peer's requests are served, and returns the connection's record:
-// one that nobody else sees, if the transport has dropped it meanwhile.
+// serving records that requests of a peer are served, and returns the connection's record. If the
+// transport has dropped the connection meanwhile, it returns a record that nothing else uses.
 func (t *Transport) serving(conn net.Conn, from Peer, out *outbox) *incoming {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -68,10 +68,10 @@ func (t *Transport) serving(conn net.Conn, from Peer, out *outbox) *incoming {
 	return in
 }
 
-// heard notes that a frame has come.
+// heard records that a frame has come.
 func (in *incoming) heard() { in.heardNs.Store(int64(time.Since(start))) }
 
-// Links returns the links there are now, in no order. Strangers' are left out.
+// Links returns the current links, in no order. It leaves out links of strangers.
 func (t *Transport) Links() []Link {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -91,7 +91,7 @@ func (t *Transport) Links() []Link {
 	return all
 }
 
-// queuedBytes is how much waits to be written.
+// queuedBytes returns how many bytes wait to be written.
 func (o *outbox) queuedBytes() int {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// A connection of requests is told of at both ends, and no longer than it lives.
+// Both ends list a connection that carries requests, as long as it lives.
 func TestLinksAreToldOfAtBothEnds(t *testing.T) {
 	a, addr := open(t, "a", "c", echoes)
 	b, _ := open(t, "b", "c", nil)
@@ -35,7 +35,7 @@ func TestLinksAreToldOfAtBothEnds(t *testing.T) {
 	}
 }
 
-// What a ping takes is known as soon as one has been answered.
+// The round trip is known as soon as one ping has been answered.
 func TestLinksTellTheRoundTrip(t *testing.T) {
 	_, addr := open(t, "a", "c", echoes)
 	b, _ := open(t, "b", "c", func(tr *Transport) { tr.pace.ping = 50 * time.Millisecond })
@@ -53,7 +53,7 @@ func TestLinksTellTheRoundTrip(t *testing.T) {
 			}
 			return
 		}
-		if len(to) == 0 { // a busy machine held up so many pings that it was given up
+		if len(to) == 0 { // a busy machine held up so many pings that the connection was closed
 			_, _ = b.Call(within(t), addr, kindEcho, nil)
 		}
 		select {

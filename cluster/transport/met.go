@@ -1,14 +1,12 @@
 package transport
 
-// metMax bounds the nodes whose whereabouts are remembered; a cluster has far
-// fewer.
+// metMax bounds how many nodes have a remembered address; a cluster has far fewer.
 const metMax = 1024
 
-// Met notes where a node was met. Who dials the node by its id (Target) is led
-// there from now on, whatever address it has been given for it, until a dial
-// there fails: addresses that stand in a Raft log may have changed while nobody
-// was up to note it. A wrong hint does no harm, for a dial by id ends at that
-// node or not at all.
+// Met records the address at which a node was met. From then on a dial by the node's id (Target)
+// goes to that address instead of the given one, until a dial there fails. The addresses in a Raft
+// log may be old: they may have changed while no node was up to record it. A wrong address does no
+// harm, because a dial by id reaches that node or fails.
 func (t *Transport) Met(id, addr string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -17,7 +15,7 @@ func (t *Transport) Met(id, addr string) {
 	}
 }
 
-// whereabouts is the address to dial for a node.
+// whereabouts returns the address to dial for a node.
 func (t *Transport) whereabouts(id, addr string) string {
 	if id == "" {
 		return addr
@@ -30,7 +28,7 @@ func (t *Transport) whereabouts(id, addr string) string {
 	return addr
 }
 
-// missed forgets that a node was met at an address: it is not there now.
+// missed forgets the address at which a node was met, because the node is not there now.
 func (t *Transport) missed(id, addr string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

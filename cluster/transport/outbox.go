@@ -8,26 +8,26 @@ import (
 	"time"
 )
 
-// outbox is what waits to be written to a connection. One goroutine writes all
-// that has gathered with one call, so a burst costs one system call.
+// outbox holds the frames that wait to be written to a connection. One goroutine writes all waiting
+// frames with one call, so a burst costs one system call.
 type outbox struct {
 	mu   sync.Mutex // guards what follows, down to spare
 	cond sync.Cond
 	// pieces are the bytes to write, in order: runs of small frames copied
 	// together, and large payloads as they are.
 	pieces net.Buffers
-	// open: the last piece may be appended to.
+	// open is true if the last piece may be appended to.
 	open  bool
 	bytes int
-	// pushed and taken are the ids of the newest frame here and of the newest
-	// that was given to the connection.
+	// pushed is the id of the newest frame in the box, taken the id of the newest frame that was
+	// given to the connection.
 	pushed, taken uint64
 	closed        bool
 	// spare is a piece that was written and may be used again.
 	spare []byte
 
-	// writing: a write call is under way. movedNs is when the connection took a part last
-	// that others follow, since start.
+	// writing is true during a write call. movedNs is when the connection last accepted a part that
+	// more parts follow, since start.
 	writing atomic.Bool
 	movedNs atomic.Int64
 }
@@ -36,11 +36,12 @@ const (
 	// copyMax is the longest payload that is copied; a longer one costs less as a
 	// piece of its own.
 	copyMax = 16 << 10
-	// pieceMax is how long a piece grows, pieceKept how large one is kept.
+	// A piece grows to pieceMax. A written piece is kept for reuse if it is not larger than
+	// pieceKept.
 	pieceMax, pieceKept = 64 << 10, 128 << 10
-	// writeMax is how much one write call takes, and writeTimeout how long it may take: a
-	// peer that takes less in that time is gone. A long frame may take as long as its
-	// bytes move, on the narrowest of links too.
+	// One write call writes writeMax bytes at most and may take writeTimeout: a peer that accepts
+	// less in that time counts as gone. A long frame takes several calls, so it may take as long as
+	// its bytes move, even on a narrow link.
 	writeMax     = 256 << 10
 	writeTimeout = 20 * time.Second
 )
@@ -51,9 +52,8 @@ func newOutbox() *outbox {
 	return o
 }
 
-// push adds a frame; false: the box is full or closed. A frame that must go, and is
-// small, has room where others have none. The payload must not be changed
-// afterwards.
+// push adds a frame. It returns false if the box is full or closed. A small frame with must set has
+// room when others have none. The payload must not be changed afterwards.
 func (o *outbox) push(id uint64, code uint8, payload []byte, must bool) bool {
 	sum := crc32.Checksum(payload, castagnoli)
 	o.mu.Lock()
@@ -86,7 +86,7 @@ func (o *outbox) push(id uint64, code uint8, payload []byte, must bool) bool {
 	return true
 }
 
-// take waits for frames and takes them all; false: the box is closed.
+// take waits for frames and takes all of them. It returns false if the box is closed.
 func (o *outbox) take() (net.Buffers, bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -126,8 +126,8 @@ func (o *outbox) drain(conn net.Conn) {
 	}
 }
 
-// writePieces writes all, so many bytes at a time that progress can be judged.
-// movedNs is set with each part but the last.
+// writePieces writes all pieces, writeMax bytes at a time, so that progress can be seen. It sets
+// movedNs after each part but the last.
 func writePieces(conn net.Conn, pieces net.Buffers, movedNs *atomic.Int64) error {
 	for len(pieces) > 0 {
 		var part net.Buffers
@@ -154,8 +154,8 @@ func writePieces(conn net.Conn, pieces net.Buffers, movedNs *atomic.Int64) error
 	return nil
 }
 
-// close drops what waits. It returns the id of the newest frame of which the
-// connection may have sent something.
+// close drops the waiting frames. It returns the id of the newest frame that the connection may
+// have sent in part or in full.
 func (o *outbox) close() (taken uint64) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// A frame of 8 MB takes 80 s at 100 KB a second, four times as long as a peer may take
-// nothing. When nothing moves any more the peer is given up after that time.
+// A frame of 8 MB takes 80 s at 100 KB a second, four times as long as a peer may accept nothing.
+// If nothing moves any more, the peer is given up after that time.
 func TestALongFrameMayTakeAsLongAsItsBytesMove(t *testing.T) {
 	const bytes, bytesPerSec, piece = 8 << 20, 100 << 10, 10 << 10
 	for _, takes := range []int{bytes, bytes / 2} {
@@ -23,7 +23,7 @@ func TestALongFrameMayTakeAsLongAsItsBytesMove(t *testing.T) {
 				for taken := 0; taken < takes; taken += piece {
 					<-time.After(piece * time.Second / bytesPerSec)
 					if _, err := io.CopyN(io.Discard, far, piece); err != nil {
-						return // the end of the frame
+						return // the frame has ended
 					}
 				}
 			}()

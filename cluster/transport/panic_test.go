@@ -16,9 +16,9 @@ const (
 	kindHangs       uint8 = 5
 )
 
-// TestAPanicOfAHandlerEndsItsConnectionAlone: a request whose handler panics, at once or
-// in a goroutine of its own, loses the connection that it came on. Another node's stays,
-// and so does the process.
+// TestAPanicOfAHandlerEndsItsConnectionAlone: if a handler panics, in the reading goroutine or in
+// one of its own, the connection of the request ends. Another node's connection stays open, and the
+// process goes on.
 func TestAPanicOfAHandlerEndsItsConnectionAlone(t *testing.T) {
 	panics := caught.New(slog.New(slog.NewTextHandler(io.Discard, nil)))
 	_, addr := open(t, "a", "c", func(tr *Transport) {
@@ -40,7 +40,7 @@ func TestAPanicOfAHandlerEndsItsConnectionAlone(t *testing.T) {
 		if n := panics.Count(); n != uint64(i+1) {
 			t.Errorf("kind %d: %d panics are counted", kind, n)
 		}
-		// A new connection is made, and served.
+		// A new connection is made and works.
 		if answer, err := callUntilSent(t, b, addr, kindEcho); err != nil || string(answer) != "x" {
 			t.Errorf("behind a panic: %q, %v", answer, err)
 		}
@@ -53,7 +53,7 @@ func TestAPanicOfAHandlerEndsItsConnectionAlone(t *testing.T) {
 	}
 }
 
-// callUntilSent asks until there is a connection.
+// callUntilSent repeats a call until a connection exists.
 func callUntilSent(t *testing.T, from *Transport, addr string, kind uint8) ([]byte, error) {
 	deadline := time.Now().Add(20 * time.Second)
 	for {
@@ -64,8 +64,8 @@ func callUntilSent(t *testing.T, from *Transport, addr string, kind uint8) ([]by
 	}
 }
 
-// TestAPanicOverAnAnswerKeepsNobodyWaiting: where the function that takes an answer
-// panics, the connection ends, and each other request learns so.
+// TestAPanicOverAnAnswerKeepsNobodyWaiting: if the function that takes an answer panics, the
+// connection ends, and all other requests on it get an error.
 func TestAPanicOverAnAnswerKeepsNobodyWaiting(t *testing.T) {
 	panics := caught.New(slog.New(slog.NewTextHandler(io.Discard, nil)))
 	_, addr := open(t, "a", "c", func(tr *Transport) {

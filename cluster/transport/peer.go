@@ -14,46 +14,44 @@ import (
 )
 
 const (
-	// redialPauseMin and redialPauseMax bound how long a peer that could not be
-	// dialled is left alone; the pause doubles with each failure.
+	// After a failed dial a peer is not dialled again for redialPauseMin. The pause doubles with
+	// each further failure, up to redialPauseMax.
 	redialPauseMin = 25 * time.Millisecond
 	redialPauseMax = time.Second
-	// silentPings is how many pings in a row may go by without a byte from the
-	// peer.
+	// silentPings is how many pings in a row may pass without a byte from the peer.
 	silentPings = 3
-	// readBufferBytes is what one read call takes at most.
+	// readBufferBytes is the most that one read call takes.
 	readBufferBytes = 64 << 10
 )
 
-// peer is the connection on which this node sends requests to one other. It
-// lives once: after a failure the next request makes a new one.
+// peer is the connection on which this node sends requests to one other node. After a failure it is
+// not used again: the next request makes a new one.
 type peer struct {
 	t    *Transport
 	addr string
 	out  *outbox
-	// failures counts the dials before this one that failed in a row.
+	// failures counts the failed dials in a row before this one.
 	failures int
-	// lost: the connection before this one broke or could not be made.
+	// lost is true if the connection before this one broke or could not be made.
 	lost bool
-	// stranger: this node had no cluster when it made the connection.
+	// stranger is true if this node had no cluster when it made the connection.
 	stranger bool
 	ctx      context.Context
 	cancel   context.CancelFunc
-	// heard counts the reads that brought something, and heardNs is when the last one did,
-	// since start.
+	// heard counts the reads that returned bytes. heardNs is when the last one did, since start.
 	heard   atomic.Uint64
 	heardNs atomic.Int64
-	// pinged is when the ping was sent that is not answered yet; nil: all are.
+	// pinged is when the ping that has no answer yet was sent; nil if all are answered.
 	pinged atomic.Pointer[time.Time]
-	// roundTripNs is what the last answered ping took.
+	// roundTripNs is how long the last answered ping took.
 	roundTripNs atomic.Int64
 
 	mu      sync.Mutex // guards what follows
 	waiting map[uint64]func([]byte, error)
 	nextID  uint64
-	// since is when the connection was made; zero: not yet.
+	// since is when the connection was made, or zero before that.
 	since time.Time
-	// failed says why the connection is of no use any more.
+	// failed says why the connection can no longer be used.
 	failed error
 	// retryAt is when the peer may be dialled again.
 	retryAt time.Time
@@ -85,7 +83,7 @@ func (t *Transport) Call(ctx context.Context, addr string, kind uint8, payload [
 	}
 }
 
-// send is Go; it returns where the request waits for its answer.
+// send is Go, but also returns the peer and the id under which the request waits for its answer.
 func (t *Transport) send(addr string, kind uint8, payload []byte, done func([]byte, error)) (*peer, uint64) {
 	if len(payload)+bodyHead > FrameBytesMax {
 		done(nil, fmt.Errorf("%w: %d bytes are too many", ErrNotSent, len(payload)))
@@ -104,7 +102,7 @@ func (t *Transport) send(addr string, kind uint8, payload []byte, done func([]by
 	return p, id
 }
 
-// peer returns the connection to a peer, begun if there is none that works.
+// peer returns the connection to a peer. If no working one exists, it begins one.
 func (t *Transport) peer(addr string) (*peer, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -120,7 +118,7 @@ func (t *Transport) peer(addr string) (*peer, error) {
 		p.mu.Unlock()
 		switch {
 		case failed == nil && p.stranger && t.cfg.ClusterID() != "":
-			// It was taken in since, and is to be known as a member.
+			// The node joined a cluster since then, and now connects as a member.
 			p.cancel()
 		case failed == nil:
 			return p, nil
@@ -140,9 +138,8 @@ func (t *Transport) peer(addr string) (*peer, error) {
 	return p, nil
 }
 
-// Lost reports whether the connection to a peer has broken, or could not be made,
-// and nothing has been heard from there since. Of a peer that was never asked it
-// says false.
+// Lost reports whether the connection to a peer has broken, or could not be made, and nothing has
+// come from the peer since. It returns false for a peer that this node has not sent anything to.
 func (t *Transport) Lost(addr string) bool {
 	t.mu.Lock()
 	p := t.peers[addr]
@@ -155,8 +152,8 @@ func (t *Transport) Lost(addr string) bool {
 	return p.failed != nil || p.lost && p.heard.Load() == 0
 }
 
-// Quiet is for how long nothing has come over the connection to a peer, and no part of a
-// long frame was taken that others of it follow; very long where there is no connection.
+// Quiet is how long the connection to a peer has neither brought anything nor accepted a part of a
+// long frame that more parts follow. It is very long if there is no connection.
 func (t *Transport) Quiet(addr string) time.Duration {
 	t.mu.Lock()
 	p := t.peers[addr]
@@ -167,7 +164,7 @@ func (t *Transport) Quiet(addr string) time.Duration {
 	return time.Since(start) - time.Duration(max(p.heardNs.Load(), p.out.movedNs.Load()))
 }
 
-// gone reports whether the connection is of no use any more.
+// gone reports whether the connection can no longer be used.
 func (p *peer) gone() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -190,7 +187,7 @@ func (p *peer) send(kind uint8, payload []byte, done func([]byte, error)) (uint6
 		return 0, fmt.Errorf("%w: too many requests to %s are open", ErrFull, p.addr)
 	}
 	p.nextID++
-	// Under the lock, so that frames stand in the order of their ids.
+	// Push under the lock, so that the frames are in the order of their ids.
 	if !p.out.push(p.nextID, kind, payload, false) {
 		return 0, fmt.Errorf("%w: too much waits to be sent to %s", ErrFull, p.addr)
 	}
@@ -198,7 +195,7 @@ func (p *peer) send(kind uint8, payload []byte, done func([]byte, error)) (uint6
 	return p.nextID, nil
 }
 
-// take removes a request that waits; nil: it has its answer.
+// take removes a waiting request. It returns nil if the request has its answer.
 func (p *peer) take(id uint64) func([]byte, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -228,7 +225,7 @@ func (p *peer) run() {
 	p.fail(err, 0)
 }
 
-// read hands answers to those who wait for them, until the connection breaks or one of
+// read passes answers to the functions that wait for them, until the connection breaks or one of
 // them panics.
 func (p *peer) read(conn net.Conn) (err error) {
 	defer p.t.cfg.Panics.Catch("an answer of a peer", func() { err = errAnswerPanics })
@@ -259,7 +256,7 @@ func (p *peer) read(conn net.Conn) (err error) {
 
 var errAnswerPanics = errors.New("an answer could not be taken in: it caused a panic")
 
-// heardReader counts the reads that bring something.
+// heardReader counts the reads that return bytes.
 type heardReader struct {
 	net.Conn
 	of *peer
@@ -275,10 +272,9 @@ func (r heardReader) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// ping closes the connection of a peer from which nothing comes. It counts
-// ticks and not time, so that a pause of this process is not taken for the
-// peer's. While a write is under way that write's deadline decides: the peer may
-// be busy taking a large frame, and the pings wait behind it.
+// ping closes the connection if nothing comes from the peer. It counts ticks and not time, so that
+// a pause of this process does not count as the peer's. During a write call the deadline of that
+// call decides instead: the peer may be busy taking a large frame, and the pings wait behind it.
 func (p *peer) ping(conn net.Conn) {
 	ticker := time.NewTicker(p.t.pace.ping)
 	defer ticker.Stop()
@@ -302,8 +298,8 @@ func (p *peer) ping(conn net.Conn) {
 	}
 }
 
-// fail ends the connection. What waits learns whether it may have been
-// received.
+// fail ends the connection. Every waiting request gets an error that says whether the peer may have
+// received it.
 func (p *peer) fail(err error, pause time.Duration) {
 	if p.t.ctx.Err() != nil {
 		err = ErrClosed
@@ -325,8 +321,7 @@ func (p *peer) fail(err error, pause time.Duration) {
 	}
 }
 
-// giveUp tells who waits for an answer that there will be none. A panic there keeps no
-// other from being told.
+// giveUp gives a waiting request its error. If done panics, the other requests still get theirs.
 func (p *peer) giveUp(done func([]byte, error), err error) {
 	defer p.t.cfg.Panics.Catch("a lost request", func() {})
 	done(nil, err)

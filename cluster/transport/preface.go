@@ -16,17 +16,17 @@ const (
 	streamRaft     uint8 = 2
 )
 
-// preface is what the dialling side says behind the handshake:
+// preface is what the dialling side sends after the handshake:
 //
 //	kind u8, group u32, cluster id, node id, target: u8 length and text each
 //
-// The other side answers with its verdict: u8 length and text, empty for yes.
+// The other side answers with its verdict: u8 length and text; an empty text accepts the
+// connection.
 type preface struct {
 	kind              uint8
 	group             uint32
 	clusterID, nodeID string
-	// target is the id of the node that is meant; "" when only its address is
-	// known.
+	// target is the id of the node that should answer; "" if only its address is known.
 	target string
 }
 
@@ -72,17 +72,17 @@ func readShort(r io.Reader) (string, error) {
 	return string(buf), err
 }
 
-// writeVerdict answers a preface: an empty reason lets the connection in.
+// writeVerdict answers a preface. An empty reason accepts the connection.
 func writeVerdict(w io.Writer, reason string) error {
 	_, err := w.Write(appendShort(nil, reason))
 	return err
 }
 
-// Target is the address of a node whose id is known: a dial to it fails when
-// another node answers there.
+// Target returns the address of a node whose id is known. A dial to it fails if another node
+// answers there.
 func Target(id, addr string) string { return id + "@" + addr }
 
-// SplitTarget undoes Target; id is "" for a plain address.
+// SplitTarget splits an address that Target made; id is "" for a plain address.
 func SplitTarget(target string) (id, addr string) {
 	if i := strings.LastIndexByte(target, '@'); i >= 0 {
 		return target[:i], target[i+1:]
@@ -90,7 +90,7 @@ func SplitTarget(target string) (id, addr string) {
 	return "", target
 }
 
-// dial connects to a peer and introduces this node. The end of ctx ends it.
+// dial connects to a peer and introduces this node. It ends when ctx ends.
 func (t *Transport) dial(ctx context.Context, target string, p preface, timeout time.Duration) (net.Conn, error) {
 	id, addr := SplitTarget(target)
 	addr = t.whereabouts(id, addr)
@@ -142,8 +142,8 @@ const (
 	deadPeerTimeout = 10 * time.Second
 )
 
-// tune makes a dead machine known within seconds: by keepalives on an idle
-// connection, by the kernel's user timeout on one with bytes under way.
+// tune makes the kernel detect a dead machine within seconds: by keepalives if the connection is
+// idle, by the user timeout if bytes are under way.
 func tune(conn net.Conn) {
 	tcp, ok := conn.(*net.TCPConn)
 	if !ok {

@@ -9,12 +9,12 @@ import (
 	"lockstep/cluster/secret"
 )
 
-// Ring has the secrets that nodes prove to each other that they know.
+// Ring holds the secrets that nodes use to prove that they belong to the cluster.
 type Ring interface {
 	// Known are the secrets that this node accepts, the current one first.
 	Known() secret.List
-	// Admits reports whether a node at an address that proves nothing may knock all
-	// the same. It may do what a node without a cluster may, and no more.
+	// Admits reports whether a node at an address may knock although it proves nothing. Such a node
+	// may do no more than a node without a cluster.
 	Admits(from net.Addr) bool
 }
 
@@ -50,8 +50,8 @@ func (ps *proofs) add(conn net.Conn, by *secret.Secret) *proven {
 	return p
 }
 
-// Forget closes the connections on which a secret was proved that the ring does
-// not know any more. Nodes that know another secret of it connect anew.
+// Forget closes the connections that were proved by a secret that the ring no longer knows. Nodes
+// that know another secret of the ring connect again.
 func (t *Transport) Forget() {
 	known := t.cfg.Ring.Known()
 	var old []*proven
@@ -67,8 +67,8 @@ func (t *Transport) Forget() {
 	}
 }
 
-// dialProof does the handshake of a connection that this node has made, and
-// closes it if that fails.
+// dialProof does the handshake of a connection that this node has made. If the handshake fails, it
+// closes the connection.
 func (t *Transport) dialProof(conn net.Conn, p *preface) (net.Conn, error) {
 	done, err := t.prove(conn, func(binding []byte) (*secret.Conn, error) {
 		return secret.Dial(conn, t.cfg.Ring.Known(), binding)
@@ -78,14 +78,14 @@ func (t *Transport) dialProof(conn net.Conn, p *preface) (net.Conn, error) {
 		return nil, err
 	}
 	if done.Proved == nil {
-		p.clusterID = "" // A member is who has proved it.
+		p.clusterID = "" // Only a connection with a proof is a member's.
 		return done, nil
 	}
 	return t.noted(done)
 }
 
-// acceptProof does the handshake of an accepted connection. What it returns takes
-// the connection's place, also with an error.
+// acceptProof does the handshake of an accepted connection. The returned connection replaces conn,
+// even after an error.
 func (t *Transport) acceptProof(conn net.Conn) (as net.Conn, proved bool, err error) {
 	done, err := t.prove(conn, func(binding []byte) (*secret.Conn, error) {
 		return secret.Accept(conn, t.cfg.Ring.Known(), t.cfg.Ring.Admits(conn.RemoteAddr()), binding)
@@ -105,7 +105,7 @@ func (t *Transport) acceptProof(conn net.Conn) (as net.Conn, proved bool, err er
 	return as, done.Proved != nil, nil
 }
 
-// prove does a handshake, bound to the TLS connection if it is one.
+// prove does a handshake. It binds the proof to the TLS connection if conn is one.
 func (t *Transport) prove(conn net.Conn, shake func(binding []byte) (*secret.Conn, error)) (*secret.Conn, error) {
 	s, under := conn.(secured)
 	if !under {
@@ -119,8 +119,8 @@ func (t *Transport) prove(conn net.Conn, shake func(binding []byte) (*secret.Con
 	return shake(binding)
 }
 
-// noted notes by what a connection was proved. The ring may have forgotten that
-// meanwhile.
+// noted records by which secret a connection was proved. It refuses the connection if the ring has
+// forgotten that secret meanwhile.
 func (t *Transport) noted(conn *secret.Conn) (net.Conn, error) {
 	p := t.proofs.add(conn, conn.Proved)
 	if !t.cfg.Ring.Known().Has(conn.Proved) {

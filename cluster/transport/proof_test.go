@@ -44,7 +44,7 @@ func (l *logged) String() string {
 	return l.text.String()
 }
 
-// eventually waits for a condition.
+// eventually waits until a condition holds.
 func eventually(t *testing.T, what string, is func() bool) {
 	t.Helper()
 	deadline, tick := time.After(20*time.Second), time.NewTicker(time.Millisecond)
@@ -58,9 +58,8 @@ func eventually(t *testing.T, what string, is func() bool) {
 	}
 }
 
-// TestAStrangerWithTheClusterIDGetsNothing: no request of any kind, no Raft
-// stream and no word, and no handler hears of it. The log says what happened,
-// once a second at most.
+// TestAStrangerWithTheClusterIDGetsNothing: the node answers no request of any kind, no Raft stream
+// and no byte, and no handler runs. The log says what happened, once a second at most.
 func TestAStrangerWithTheClusterIDGetsNothing(t *testing.T) {
 	var heard atomic.Int64
 	log := &logged{}
@@ -108,7 +107,7 @@ func TestAStrangerWithTheClusterIDGetsNothing(t *testing.T) {
 	}
 }
 
-// TestWhoIsAdmittedWithoutASecretMayOnlyKnock, and cannot say that it is a member.
+// TestWhoIsAdmittedWithoutASecretMayOnlyKnock: such a node also cannot pass as a member.
 func TestWhoIsAdmittedWithoutASecretMayOnlyKnock(t *testing.T) {
 	open1 := ring.Shared()
 	open1.Admit(true)
@@ -132,7 +131,7 @@ func TestWhoIsAdmittedWithoutASecretMayOnlyKnock(t *testing.T) {
 	if _, err := b.StreamLayer(0).Dial(raft.ServerAddress(addr), dialPatience); err == nil {
 		t.Error("it has a Raft stream")
 	}
-	// A program that says the cluster's id all the same.
+	// A program that sends the cluster's id without a proof.
 	conn := unproved(t, addr)
 	p := preface{kind: streamRequests, clusterID: "one", nodeID: "b"}
 	if _, err := conn.Write(p.append(nil)); err != nil {
@@ -143,7 +142,7 @@ func TestWhoIsAdmittedWithoutASecretMayOnlyKnock(t *testing.T) {
 	}
 }
 
-// unproved is a connection whose handshake proved nothing.
+// unproved returns a connection whose handshake proved nothing.
 func unproved(t *testing.T, addr string) net.Conn {
 	t.Helper()
 	conn := stray(t, addr)
@@ -154,7 +153,7 @@ func unproved(t *testing.T, addr string) net.Conn {
 	return done
 }
 
-// stray is a connection on which nothing was said.
+// stray returns a connection on which nothing was sent.
 func stray(t *testing.T, addr string) net.Conn {
 	t.Helper()
 	conn, err := net.Dial("tcp", addr)
@@ -166,8 +165,8 @@ func stray(t *testing.T, addr string) net.Conn {
 	return conn
 }
 
-// TestStrangersTakeNoMembersPlace: more connections than the hall holds say
-// nothing, half of a hello, or a hello and nothing else, for as long as they can.
+// TestStrangersTakeNoMembersPlace: more connections than the hall holds send nothing, half of a
+// hello, or only a hello, for as long as they can.
 func TestStrangersTakeNoMembersPlace(t *testing.T) {
 	a, addr := open(t, "a", "c", func(tr *Transport) { tr.pace.preface = time.Hour; echoes(tr) })
 	for i := range secure.HandshakesMax + 100 {
@@ -207,7 +206,7 @@ func TestStrangersHaveADeadline(t *testing.T) {
 			t.Errorf("after %q it was not closed", said)
 		}
 	}
-	// A stranger that was let in, and asks for nothing but whether the node is alive.
+	// A stranger that was let in and sends nothing but pings.
 	conn := unproved(t, addr)
 	p := preface{kind: streamRequests, nodeID: "b"}
 	if _, err := conn.Write(p.append(nil)); err != nil {
@@ -248,10 +247,9 @@ func TestStrangersThatAreLetInAreFew(t *testing.T) {
 	}
 }
 
-// TestSecretsChangeUnderRequests: three nodes are told the next secret one after
-// the other, and then to forget the last. What was proved by that is closed, and
-// every request is answered, or was certainly not handled, or says that it may
-// have been.
+// TestSecretsChangeUnderRequests: three nodes get the next secret one after the other, and then
+// forget the old one. Connections that were proved by the old one are closed. Every request is
+// answered, was certainly not handled, or returns an error that says it may have been handled.
 func TestSecretsChangeUnderRequests(t *testing.T) {
 	rings := []*ring.Ring{ring.New(oldSecret), ring.New(oldSecret), ring.New(oldSecret)}
 	var all []*Transport
@@ -312,8 +310,8 @@ func TestSecretsChangeUnderRequests(t *testing.T) {
 	t.Logf("%d answered, %d not", answered.Load(), unanswered.Load())
 }
 
-// TestACertificateIsNoSecret: under TLS a node of the right authority has to prove
-// the secret, too.
+// TestACertificateIsNoSecret: under TLS a node with a certificate of the right authority must still
+// prove the secret.
 func TestACertificateIsNoSecret(t *testing.T) {
 	ca := certs.NewAuthority(t, "own")
 	mount := certs.NewMount(t, ca.Issue(certs.Wish{}), ca)

@@ -9,16 +9,15 @@ import (
 	"lockstep/ground/secure"
 )
 
-// secured is a connection between two nodes under TLS. Its end is the raw
-// connection's: frames tell whether something is missing, and to say goodbye
-// could take as long as the other side likes.
+// secured is a connection between two nodes under TLS. Close closes the raw connection: the frames
+// show whether anything is missing, and a TLS goodbye could take as long as the other side likes.
 type secured struct{ *tls.Conn }
 
 // Close implements net.Conn.
 func (s secured) Close() error { return s.NetConn().Close() }
 
-// securely puts an accepted connection under TLS, if that is wanted. What it
-// returns takes the connection's place, also with an error.
+// securely puts an accepted connection under TLS if the configuration says so. The returned
+// connection replaces conn, even after an error.
 func (t *Transport) securely(conn net.Conn) (net.Conn, error) {
 	if t.cfg.Secure == nil {
 		return conn, nil
@@ -34,8 +33,8 @@ func (t *Transport) securely(conn net.Conn) (net.Conn, error) {
 	return s, nil
 }
 
-// dialSecurely puts a connection that was made to addr under TLS, if that is
-// wanted; it closes it if that fails.
+// dialSecurely puts a connection that was made to addr under TLS if the configuration says so. If
+// that fails, it closes the connection.
 func (t *Transport) dialSecurely(ctx context.Context, conn net.Conn, addr string) (net.Conn, error) {
 	if t.cfg.Secure == nil {
 		return conn, nil

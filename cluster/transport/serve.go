@@ -34,11 +34,11 @@ func (t *Transport) serveRequests(conn net.Conn, from Peer) {
 		}
 		from.in.heard()
 		if kind == kindPing {
-			// A ping bears the id of the request before it, which has its own answer.
+			// A ping has the id of the request before it, which gets its own answer.
 			if !out.push(pingAnswered, answerDone, nil, true) {
 				return
 			}
-			continue // A ping is no request: it prolongs no stranger's stay.
+			continue // A ping is not a request: it does not extend a stranger's time.
 		}
 		stay()
 		if refusal := t.refusal(kind, from); refusal != "" {
@@ -53,8 +53,8 @@ func (t *Transport) serveRequests(conn net.Conn, from Peer) {
 		}
 		t.serve(conn, t.handlers[kind], from, payload, func(answer []byte) {
 			open.Add(-1)
-			// The peer takes its answers too slowly; this one is given up, so that
-			// all others need not be.
+			// The peer takes its answers too slowly. Give up this answer, so that the others can
+			// still be sent.
 			if len(answer)+bodyHead > FrameBytesMax || !out.push(id, answerDone, answer, false) {
 				if !out.push(id, answerLost, nil, true) {
 					conn.Close()
@@ -64,8 +64,8 @@ func (t *Transport) serveRequests(conn net.Conn, from Peer) {
 	}
 }
 
-// serve has a request handled, here or aside. A panic aside ends the connection, too:
-// it is closed, and the goroutine that reads it ends.
+// serve handles a request, on this goroutine or on one of its own. A panic of the latter also ends
+// the connection: it is closed, so the goroutine that reads it ends.
 func (t *Transport) serve(conn net.Conn, h handler, from Peer, payload []byte, reply func([]byte)) {
 	if !h.aside {
 		h.serve(from, payload, reply)
@@ -77,7 +77,7 @@ func (t *Transport) serve(conn net.Conn, h handler, from Peer, payload []byte, r
 	}()
 }
 
-// refusal says why a request is not handled, "" if it is.
+// refusal returns why a request is not handled, or "" if it is.
 func (t *Transport) refusal(kind uint8, from Peer) string {
 	switch {
 	case t.handlers[kind].serve == nil:

@@ -10,8 +10,8 @@ import (
 	"github.com/hashicorp/raft"
 )
 
-// StreamLayer is one Raft group's share of the peer port. Closing it closes the
-// group's connections and leaves the port and the other groups alone.
+// StreamLayer is the part of the peer port that belongs to one Raft group. Close closes the group's
+// connections; the port and the other groups stay open.
 type StreamLayer struct {
 	t      *Transport
 	group  uint32
@@ -26,10 +26,10 @@ type StreamLayer struct {
 
 var _ raft.StreamLayer = (*StreamLayer)(nil)
 
-// acceptBacklog bounds the connections that wait to be accepted by a group.
+// acceptBacklog bounds the connections that wait until the group accepts them.
 const acceptBacklog = 64
 
-// StreamLayer opens a group's share of the port. There can be one at a time.
+// StreamLayer opens the part of a group. There can be one at a time.
 func (t *Transport) StreamLayer(group uint32) *StreamLayer {
 	l := &StreamLayer{t: t, group: group, queue: make(chan net.Conn, acceptBacklog), conns: map[*stream]struct{}{}}
 	l.ctx, l.cancel = context.WithCancel(t.ctx)
@@ -39,7 +39,7 @@ func (t *Transport) StreamLayer(group uint32) *StreamLayer {
 	return l
 }
 
-// deliver hands an accepted connection over; false: the layer is closed or
+// deliver passes an accepted connection to the group. It returns false if the layer is closed or
 // full.
 func (l *StreamLayer) deliver(conn net.Conn) bool {
 	s, ok := l.adopt(conn, true)
@@ -65,9 +65,8 @@ func (l *StreamLayer) Accept() (net.Conn, error) {
 	}
 }
 
-// Close implements net.Listener. It closes the connections too: hashicorp/raft
-// leaves those it accepted open, and an answer it waits for would hold up its
-// shutdown.
+// Close implements net.Listener. It closes the connections as well: hashicorp/raft leaves accepted
+// connections open, and would wait for their answers during its shutdown.
 func (l *StreamLayer) Close() error {
 	l.cancel()
 	l.mu.Lock()
@@ -91,8 +90,8 @@ func (l *StreamLayer) Close() error {
 // Addr implements net.Listener: the advertised address, a name.
 func (l *StreamLayer) Addr() net.Addr { return nameAddr(l.t.cfg.Advertise) }
 
-// Dial implements raft.StreamLayer. The name is resolved at each call; an
-// address made by Target reaches that node or fails.
+// Dial implements raft.StreamLayer. It resolves the name at each call. With an address made by
+// Target it reaches that node or fails.
 func (l *StreamLayer) Dial(address raft.ServerAddress, timeout time.Duration) (net.Conn, error) {
 	conn, err := l.t.dial(l.ctx, string(address), preface{kind: streamRaft, group: l.group}, timeout)
 	if err != nil {
@@ -123,16 +122,15 @@ func (l *StreamLayer) forget(s *stream) {
 	l.mu.Unlock()
 }
 
-// stream is a connection of one group. On the accepting side it bounds the
-// pauses within a message, and only there: between messages a connection may
-// rest for hours, and closing it would cost the next vote. A message ends when
-// this side writes its answer.
+// stream is a connection of one group. On the accepting side it bounds the pauses within a message,
+// but not between messages: there a connection may be idle for hours, and if it were closed the
+// next vote would have to dial first. A message ends when this side writes its answer.
 type stream struct {
 	net.Conn
 	layer     *StreamLayer
 	accepted  bool
 	inMessage atomic.Bool
-	// bounded: a read deadline is set.
+	// bounded is true while a read deadline is set.
 	bounded atomic.Bool
 }
 

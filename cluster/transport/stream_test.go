@@ -133,7 +133,7 @@ func TestClosingTheTransportClosesTheStreams(t *testing.T) {
 	}
 }
 
-// A node that was met elsewhere is dialled there, until it is missed there.
+// A node that was met at another address is dialled there, until a dial there fails.
 func TestANodeIsDialledWhereItWasMet(t *testing.T) {
 	a, addr := open(t, "a", "c", nil)
 	b, other := open(t, "b", "c", nil)
@@ -156,7 +156,7 @@ func TestANodeIsDialledWhereItWasMet(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	// A wrong hint costs one dial and leads to no wrong node.
+	// A wrong address costs one failed dial, and never reaches the wrong node.
 	b.Met("a", other)
 	if err := dial(raft.ServerAddress(Target("a", addr))); !errors.Is(err, ErrRefused) || !strings.Contains(err.Error(), "this is node b, not a") {
 		t.Fatal(err)

@@ -1,30 +1,27 @@
 // Package transport carries everything between two nodes over one port: the
 // streams of every Raft group, and requests with their answers.
 //
-// A connection begins with a handshake (package secret) in which both nodes prove
-// that they know a secret of their cluster. A peer that proves nothing gets no answer.
-// Then comes a preface that names the cluster, the sender, the node that is meant, and
-// what the connection is for. A connection from another cluster, or one that reached
-// the wrong node, is refused with a reason. The second check matters as much as the
-// first: if addresses are reassigned, a name may lead to the wrong node for a while,
-// and Raft would count that node's acknowledgements as another's.
+// A connection begins with a handshake (package secret) in which both nodes prove that they know a
+// secret of their cluster. A peer that proves nothing gets no answer. Then comes a preface that
+// names the cluster, the sender, the node that should answer, and the purpose of the connection. A
+// connection from another cluster, or one that reached the wrong node, is refused with a reason.
+// The second check matters as much as the first: if addresses are reassigned, a name may lead to
+// the wrong node for a while, and Raft would count that node's acknowledgements as another's.
 //
-// Addresses are names and stay names: each dial resolves them again, so that a
-// node may come back with another IP. That is why hashicorp/raft's own TCP
-// transport is not used; it insists on an IP. The address at which a node was met
-// lately counts for more than its configured address (Met).
+// Addresses are names and stay names: each dial resolves them again, so that a node may come back
+// with another IP. That is why hashicorp/raft's own TCP transport is not used; it insists on an IP.
+// The address at which a node was met lately takes precedence over its configured address (Met).
 //
 // Raft's streams and requests use connections of their own, so that a bulk
 // transfer (a snapshot) does not hold up heartbeats or forwarded commands. All
 // requests to one peer share one connection. A single goroutine writes it, and takes
 // all waiting requests with one system call, so a burst costs one.
 //
-// A node notices a dead peer within some ten seconds: if the machine is gone, by the
-// kernel (keepalives, user timeout); if the process stands still, by unanswered pings.
+// A node notices a dead peer within some ten seconds: the kernel detects a dead machine
+// (keepalives, user timeout), and unanswered pings show a process that stands still.
 //
-// With Config.Secure connections are under mutual TLS, at both places where raw
-// ones begin: dial and welcome. A peer that fails the handshake gets an alert of
-// TLS and not one byte of Lockstep.
+// With Config.Secure all connections are under mutual TLS; dial and welcome, where raw connections
+// begin, set it up. A peer that fails the handshake gets a TLS alert and not one byte of Lockstep.
 //
 // Invariants:
 //   - Requests sent over one peer connection arrive, and are handed to their
@@ -68,7 +65,7 @@ var (
 	// ErrRefused: the peer refused the connection or the request; it wraps
 	// ErrNotSent.
 	ErrRefused = fmt.Errorf("%w: refused", ErrNotSent)
-	// ErrFull: too much is on its way to the peer already; it wraps ErrNotSent.
+	// ErrFull: too many bytes or requests are on their way to the peer; it wraps ErrNotSent.
 	ErrFull = fmt.Errorf("%w: no room", ErrNotSent)
 	// ErrClosed: this transport is closed.
 	ErrClosed = fmt.Errorf("%w: transport closed", ErrNotSent)
@@ -76,96 +73,95 @@ var (
 
 // Limits of the protocol.
 const (
-	// FrameBytesMax is the longest request or answer: the longest command and
-	// room around it.
+	// FrameBytesMax is the longest request or answer: the longest command and some room for its
+	// envelope.
 	FrameBytesMax = 96 << 20
 	// strangerBytesMax is the longest request of a node without a cluster.
 	strangerBytesMax = 1 << 20
-	// queueBytesMax bounds what waits to be written to one peer. A longest frame
-	// fits. smallBytesMax is the room beyond for small frames that must go: who lets
-	// that many wait is given up.
+	// queueBytesMax bounds the bytes that wait to be written to one peer. The longest frame fits.
+	// smallBytesMax is additional room for small frames that must be sent: a peer that lets that
+	// many wait is given up.
 	queueBytesMax = 128 << 20
 	smallBytesMax = 4 << 20
 	// outstandingMax bounds the requests to one peer that have no answer yet.
 	outstandingMax = 1 << 16
-	// membersMax bounds the connections that members of the cluster may open to this
-	// node, and strangersMax those of nodes that have no cluster yet. Connections
-	// whose handshake is under way are bounded by the hall.
+	// membersMax bounds the connections that members of the cluster may open to this node, and
+	// strangersMax those of nodes that have no cluster yet. The hall bounds the connections whose
+	// handshake is under way.
 	membersMax   = 4096
 	strangersMax = 128
-	// peersMax is how many peers may be remembered that are gone.
+	// peersMax is how many peers that are gone may be remembered.
 	peersMax    = 256
 	dialTimeout = 3 * time.Second
-	// acceptPauseMax bounds the pause after accept failed.
+	// acceptPauseMax bounds the pause after a failed accept.
 	acceptPauseMax = time.Second
 )
 
-// pace are the times that tests shorten.
+// pace holds the times that tests shorten.
 type pace struct {
-	// preface is how long the handshake, preface and verdict may take together; with
-	// TLS its own handshake may take as long before that.
+	// preface is how long the handshake, preface and verdict may take together. With TLS, its own
+	// handshake may take as long again before them.
 	preface time.Duration
-	// ping is how often a peer is asked whether it is alive.
+	// ping is the time between two pings.
 	ping time.Duration
-	// messageGap is how long the bytes of one Raft message may pause. Raft reads
-	// a snapshot on its main loop: a sender that stands still in the middle of
-	// one would keep this node from voting.
+	// messageGap is how long the bytes of one Raft message may pause. Raft reads a snapshot on its
+	// main loop: a sender that stops in the middle of one would keep this node from voting.
 	messageGap time.Duration
-	// idle is how long a stranger's connection may be without a request.
+	// idle is how long a stranger's connection may stay open without a request.
 	idle time.Duration
 }
 
 var usualPace = pace{preface: 5 * time.Second, ping: 3 * time.Second, messageGap: 10 * time.Second, idle: 30 * time.Second}
 
-// Config is what a transport is made with.
+// Config is the configuration of a Transport.
 type Config struct {
 	// Listen are the addresses to listen on.
 	Listen []string
-	// Advertise is this node's peer address, "host:port", as others dial it.
+	// Advertise is this node's peer address, "host:port", that other nodes dial.
 	Advertise string
-	// NodeID is this node's id, which is its Raft server id too.
+	// NodeID is this node's id, which is also its Raft server id.
 	NodeID string
-	// ClusterID returns the cluster's id, "" while this node has none.
+	// ClusterID returns the cluster's id, or "" while this node has none.
 	ClusterID func() string
-	// Outcast says why a node is no longer listened to, "" if it is; nil: all are.
-	// An outcast may send what a node without a cluster may, and no more: a node
-	// that was given up may still call in the name of a group it once belonged to.
+	// Outcast returns why this node no longer accepts messages of a node, or "" if it does. If
+	// Outcast is nil, it accepts all nodes. An outcast may do no more than a node without a
+	// cluster: a node that was given up may still connect in the name of a group it once belonged
+	// to.
 	Outcast func(nodeID string) string
 	// OpenKinds are the request kinds that a node without a cluster may send.
 	OpenKinds []uint8
-	// Ring has the secrets that nodes prove to each other that they know.
+	// Ring holds the secrets that nodes use to prove that they belong to the cluster.
 	Ring Ring
-	// Secure puts every connection under mutual TLS; nil: none is.
+	// Secure puts every connection under mutual TLS. If it is nil, no connection is.
 	Secure Secure
-	// Panics catches those of handlers and of the functions that take answers. Each ends
-	// its connection. May be nil.
+	// Panics catches the panics of handlers and of the functions that take answers. A panic ends
+	// its connection. Panics may be nil.
 	Panics *caught.Panics
 	Log    *slog.Logger
 }
 
-// Secure knows what TLS is spoken with. It is asked for each connection.
+// Secure supplies the TLS configurations. The transport asks for one per connection.
 type Secure interface {
-	// Accepting is for connections that others make; it asks for a certificate.
+	// Accepting is for connections that other nodes make; it demands a certificate.
 	Accepting() *tls.Config
-	// Dialling is for a connection to a host.
+	// Dialling is for a connection that this node makes to a host.
 	Dialling(host string) *tls.Config
 }
 
-// Peer is who sent a request.
+// Peer is the sender of a request.
 type Peer struct {
 	NodeID string
-	// Stranger: the peer has no cluster yet and wants to join.
+	// Stranger is true if the peer has no cluster yet and wants to join.
 	Stranger bool
-	// Unproved: the peer has proved no secret, and is a Stranger, too. It was let in
-	// because strangers may do all that there is (Ring.Admits).
+	// Unproved is true if the peer has proved no secret; it is a Stranger then. It was let in
+	// because the ring admits strangers (Ring.Admits).
 	Unproved bool
-	// in is the connection by which the request came.
+	// in is the connection on which the request came.
 	in *incoming
 }
 
-// Quiet is for how long nothing has come over the connection by which the peer's request
-// came; very long, if that has ended. While all goes well a peer sends a ping every few
-// seconds.
+// Quiet is how long nothing has come over the connection that brought the peer's request. It is
+// very long if the connection has ended. A healthy peer sends a ping every few seconds.
 func (p Peer) Quiet() time.Duration {
 	if p.in == nil || p.in.ended.Load() {
 		return math.MaxInt64
@@ -173,16 +169,16 @@ func (p Peer) Quiet() time.Duration {
 	return time.Since(start) - time.Duration(p.in.heardNs.Load())
 }
 
-// start is from when times are counted that are kept in few bytes.
+// start is the origin of times that are stored as nanoseconds.
 var start = time.Now()
 
-// Handler takes a request. It is called on the connection's reading goroutine,
-// in order of arrival, and must not block; reply may be called later, once,
-// from any goroutine. payload belongs to the handler, and the answer given to
-// reply must not be changed afterwards.
+// Handler handles a request. The connection's reading goroutine calls it, in order of arrival, so
+// it must not block. reply may be called later, once, from any goroutine. payload belongs to the
+// handler. The answer passed to reply must not be changed afterwards.
 type Handler func(from Peer, payload []byte, reply func([]byte))
 
-// handler is how a request kind is served; aside: by a goroutine of its own.
+// handler is the handler of a request kind. If aside is true, each request gets a goroutine of its
+// own.
 type handler struct {
 	serve Handler
 	aside bool
@@ -194,8 +190,8 @@ type Transport struct {
 	listeners []net.Listener
 	handlers  [256]handler
 	open      [256]bool
-	// refusals and strays keep those who are refused, and those who only come to the
-	// wrong port or hold places, from filling the log.
+	// refusals logs the refused peers, and strays the connections that only reached the wrong port
+	// or hold places. Both are limited, so that they do not fill the log.
 	refusals, strays ratelog.Log
 	pace             pace
 
@@ -206,17 +202,16 @@ type Transport struct {
 	mu     sync.Mutex // guards what follows, down to closed
 	layers map[uint32]*StreamLayer
 	peers  map[string]*peer
-	// inbound are the accepted connections, and counts how many of them have each
-	// standing.
+	// inbound are the accepted connections. counts is how many of them have each standing.
 	inbound map[net.Conn]*incoming
 	counts  [standings]int
-	// met is where nodes were met, by id.
+	// met holds, by node id, the address at which the node was met.
 	met    map[string]string
 	closed bool
 
-	// hall is where accepted connections are until they have proved themselves.
+	// hall holds the accepted connections until their handshake is done.
 	hall secure.Hall
-	// proofs are the connections on which a secret was proved.
+	// proofs are the connections that were proved by a secret.
 	proofs proofs
 }
 
@@ -244,8 +239,8 @@ func Listen(cfg Config) (*Transport, error) {
 // Handle sets the handler of a request kind, which must not be 0.
 func (t *Transport) Handle(kind uint8, h Handler) { t.handle(kind, handler{serve: h}) }
 
-// HandleAside sets a handler that may block: each request gets a goroutine. Such
-// requests are served in any order.
+// HandleAside sets a handler that may block: each request gets a goroutine of its own, so they are
+// handled in any order.
 func (t *Transport) HandleAside(kind uint8, h Handler) { t.handle(kind, handler{h, true}) }
 
 func (t *Transport) handle(kind uint8, h handler) {
@@ -270,8 +265,8 @@ func (t *Transport) accept(l net.Listener) {
 			if t.ctx.Err() != nil {
 				return
 			}
-			// Out of file descriptors, most likely: trying at once would only burn a
-			// core.
+			// Most likely the process has no free file descriptors. An immediate retry would only
+			// burn a core.
 			pause = min(max(2*pause, 5*time.Millisecond), acceptPauseMax)
 			t.cfg.Log.Warn("peer port: accept failed", "err", err, "retry", pause)
 			select {
@@ -290,7 +285,7 @@ func (t *Transport) accept(l net.Listener) {
 	}
 }
 
-// track notes an accepted connection; false: the transport is closed.
+// track records an accepted connection. It returns false if the transport is closed.
 func (t *Transport) track(conn net.Conn) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -302,8 +297,8 @@ func (t *Transport) track(conn net.Conn) bool {
 	return true
 }
 
-// swap notes that an accepted connection goes on as another; false: the
-// transport is closed.
+// swap replaces an accepted connection by the one that wraps it. It returns false if the transport
+// is closed.
 func (t *Transport) swap(conn, as net.Conn) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -316,8 +311,8 @@ func (t *Transport) swap(conn, as net.Conn) bool {
 	return true
 }
 
-// promote gives an accepted connection its standing; false: as many have it as
-// may.
+// promote gives an accepted connection its standing. It returns false if no more connections may
+// have it.
 func (t *Transport) promote(conn net.Conn, to standing) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -342,7 +337,8 @@ func (t *Transport) drop(conn net.Conn) {
 	conn.Close()
 }
 
-// welcome finds out who has connected, and gives the connection to whom it is for.
+// welcome does the handshakes of an accepted connection, and passes it to its group or to
+// serveRequests.
 func (t *Transport) welcome(raw net.Conn) {
 	conn := raw
 	defer t.cfg.Panics.Catch("a peer", func() { t.drop(conn) })
@@ -372,8 +368,8 @@ func (t *Transport) welcome(raw net.Conn) {
 	t.drop(conn)
 }
 
-// sayRefused tells the log why a connection was refused. What only knocked about
-// must not hide a node that knows another secret or was refused for good reason.
+// sayRefused logs why a connection was refused. Stray connections use another limited log, so that
+// they do not hide a node that knows another secret or was refused for good reason.
 func (t *Transport) sayRefused(from net.Addr, err error) {
 	log := &t.refusals
 	switch {
@@ -392,8 +388,8 @@ var (
 	errLeft = errors.New("it went away in the middle of its handshake")
 )
 
-// meet does an accepted connection's handshakes, and hears what it is for. conn
-// becomes what takes the connection's place, also with an error.
+// meet does the handshakes of an accepted connection and reads its preface. It replaces *conn by
+// the connection that wraps it, even after an error.
 func (t *Transport) meet(conn *net.Conn) (preface, Peer, error) {
 	var err error
 	if *conn, err = t.securely(*conn); err != nil {
@@ -422,7 +418,7 @@ func (t *Transport) meet(conn *net.Conn) (preface, Peer, error) {
 	return p, Peer{}, err
 }
 
-// check reports whether a connection may come in.
+// check returns why a connection is refused, or nil.
 func (t *Transport) check(p *preface) error {
 	own := t.cfg.ClusterID()
 	switch {
@@ -455,8 +451,7 @@ func (t *Transport) outcast(p *preface) string {
 	return t.cfg.Outcast(p.nodeID)
 }
 
-// Close closes all connections, the Raft groups' too, and waits for their
-// goroutines.
+// Close closes all connections, including those of the Raft groups, and waits for their goroutines.
 func (t *Transport) Close() error {
 	t.mu.Lock()
 	if t.closed {

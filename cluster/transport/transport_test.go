@@ -26,8 +26,7 @@ const (
 	kindKnock uint8 = 2
 )
 
-// open starts a transport on a free port of this machine; setup runs before it
-// serves.
+// open starts a transport on a free port of this machine; setup runs before the transport serves.
 func open(t testing.TB, id, cluster string, setup func(*Transport)) (*Transport, string) {
 	t.Helper()
 	tr, err := Listen(Config{
@@ -89,7 +88,7 @@ func TestRequestsAreHandledInTheOrderOfSending(t *testing.T) {
 			defer mu.Unlock()
 			seen = append(seen, binary.LittleEndian.Uint32(payload))
 			held = append(held, func() { reply(payload) })
-			// Answers go out late and in another order.
+			// Answers are sent late and in another order.
 			if len(held) == 10 {
 				for i := len(held) - 1; i >= 0; i-- {
 					go held[i]()
@@ -220,8 +219,8 @@ func TestPeerThatCannotBeReachedWasCertainlyNotSentTo(t *testing.T) {
 	}
 }
 
-// Addresses that lead nowhere any more are forgotten: nodes may be given others for
-// as long as this one runs.
+// Addresses of peers that are gone are forgotten: nodes may get new addresses for as long as the
+// transport runs.
 func TestAddressesThatAreGoneAreForgotten(t *testing.T) {
 	tr, _ := open(t, "b", "c", nil)
 	for i := range 2 * peersMax {
@@ -267,7 +266,7 @@ func TestFramesNotGivenToTheConnectionWereCertainlyNotSent(t *testing.T) {
 	}
 }
 
-// mute accepts connections and lets them in, and then says nothing.
+// mute accepts connections and lets them in, and then sends nothing.
 func mute(t *testing.T) string {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -301,7 +300,8 @@ func TestPeerThatStandsStillIsGivenUp(t *testing.T) {
 }
 
 func TestSlowHandlerIsNotTakenForDead(t *testing.T) {
-	// So long that no busy machine holds up as many pings as nobody would bear.
+	// This is long enough that a busy machine does not hold up so many pings that the connection is
+	// closed.
 	const ping = 350 * time.Millisecond
 	_, addr := open(t, "a", "c", func(tr *Transport) {
 		tr.Handle(kindEcho, func(_ Peer, payload []byte, reply func([]byte)) {
@@ -316,7 +316,7 @@ func TestSlowHandlerIsNotTakenForDead(t *testing.T) {
 
 func TestCallEndsWithItsContextAndLeavesNothingBehind(t *testing.T) {
 	b, _ := open(t, "b", "c", nil)
-	// It ends when the request has arrived, which is not answered.
+	// The context ends when the request has arrived; the handler does not answer it.
 	arrived := make(chan struct{}, 1)
 	_, addr := open(t, "a", "c", func(tr *Transport) {
 		tr.Handle(kindEcho, func(Peer, []byte, func([]byte)) { arrived <- struct{}{} })
@@ -385,7 +385,7 @@ func TestWhatWaitsToBeWrittenIsBounded(t *testing.T) {
 	}
 }
 
-// A stranger needs no room for a long command.
+// A stranger does not need room for a long command.
 func TestAStrangersFramesAreShort(t *testing.T) {
 	_, addr := open(t, "a", "one", echoes)
 	b, _ := open(t, "b", "", nil)
@@ -428,8 +428,8 @@ func BenchmarkEcho(b *testing.B) {
 	}
 }
 
-// So many requests may be open to one peer. One more is certainly not sent, and
-// those before live on.
+// The number of open requests to one peer is bounded. One more is certainly not sent, and the
+// earlier ones continue.
 func TestOneRequestTooManyIsNotSent(t *testing.T) {
 	var mu sync.Mutex
 	var held []func([]byte)

@@ -171,7 +171,7 @@ func (l *loading) flags(cmd *cobra.Command) {
 // loaded is what a verb that brings files into a cluster prints.
 type loaded struct {
 	*backup.Tally
-	// Resumed: a load that had broken off was continued. Compared: the cluster holds
+	// Resumed is true if an interrupted load was continued. Compared is true if the cluster holds
 	// exactly what the files hold.
 	Resumed  bool          `json:"resumed"`
 	Compared bool          `json:"compared"`

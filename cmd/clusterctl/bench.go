@@ -97,7 +97,7 @@ func (o *options) aim(cmd *cobra.Command, b *bench.Options, kill, transfer, only
 	return nil
 }
 
-// logStores names what keeps the nodes' Raft logs, on which the time of a write hangs.
+// logStores names the stores of the nodes' Raft logs, which the time of a write depends on.
 func logStores(c *status.Cluster) string {
 	var all []string
 	for i := range c.Nodes {
@@ -117,7 +117,7 @@ func leaderOf(c *status.Cluster, group string) *status.Node {
 	return &c.Nodes[i]
 }
 
-// killLeader kills whoever leads shard 0 now.
+// killLeader kills the current leader of shard 0.
 func (o *options) killLeader(ctx context.Context) (string, error) {
 	c, err := o.status(ctx)
 	if err != nil {
@@ -136,7 +136,7 @@ func (o *options) killLeader(ctx context.Context) (string, error) {
 	return fmt.Sprintf("%s, the leader of shard 0, was killed", leader.Name), nil
 }
 
-// mayKill refuses to kill what is not a lockstepd of this machine.
+// mayKill refuses to kill anything other than a lockstepd of this machine.
 func mayKill(n *status.Node) error {
 	host, _, err := net.SplitHostPort(n.ClientAddr)
 	if err != nil {

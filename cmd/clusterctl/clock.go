@@ -58,11 +58,11 @@ type nodeClock struct {
 type shardDay struct {
 	Shard  string `json:"shard"`
 	Leader string `json:"leader"`
-	// AheadMs is how far the time of day is ahead of the clocks of a majority of the
-	// voters. It has no meaning unless Known is true.
+	// AheadMs is how far the time of day is ahead of the clocks of a majority of the voters. It
+	// means nothing unless Known is true.
 	AheadMs float64 `json:"ahead_ms"`
 	Known   bool    `json:"known"`
-	// OffsetMs is the time of day less the log time.
+	// OffsetMs is the time of day minus the log time.
 	OffsetMs int64 `json:"day_offset_ms"`
 }
 

@@ -6,7 +6,7 @@ import (
 	"lockstep/tests/kit/golden"
 )
 
-// docs/clusterctl.md is made from the commands themselves: `make docs`.
+// docs/clusterctl.md is generated from the commands: `make docs`.
 func TestDocumentationIsTheCommands(t *testing.T) {
 	golden.Check(t, "../../docs/clusterctl.md", reference(newRoot()))
 }

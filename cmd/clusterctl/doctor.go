@@ -11,7 +11,7 @@ import (
 	"lockstep/node/status"
 )
 
-// examineTimeout is how long the nodes may take to look at their machines.
+// examineTimeout is how long the nodes may take to examine their machines.
 const examineTimeout = 60 * time.Second
 
 func newDoctor(opt *options) *cobra.Command {

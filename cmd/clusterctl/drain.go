@@ -46,9 +46,9 @@ are connected to it. --off ends the drain.`,
 	return cmd
 }
 
-// leadsNothing reports whether a drained node leads nothing, and another node leads
-// every group of it. If the node does not answer, nobody knows what it leads: then
-// another node must lead every group of the cluster.
+// leadsNothing reports whether a drained node leads nothing and another node leads each of its
+// groups. If the node does not answer, its leaderships are unknown: then another node must lead
+// every group of the cluster.
 func leadsNothing(c *status.Cluster, name string) (bool, string) {
 	n := nodeNamed(c, name)
 	if n == nil {
@@ -78,7 +78,7 @@ func leadsNothing(c *status.Cluster, name string) (bool, string) {
 	return true, ""
 }
 
-// groupsOf are the names of all Raft groups of a cluster.
+// groupsOf returns the names of all Raft groups of a cluster.
 func groupsOf(c *status.Cluster) []string {
 	groups := []string{"meta"}
 	for i := range c.Shards {

@@ -21,8 +21,8 @@ func (p *patience) flag(cmd *cobra.Command) {
 // followEvery is the pause between two questions about the progress.
 const followEvery = 300 * time.Millisecond
 
-// follow asks for the status until look reports that the work is done. It prints the
-// progress whenever that changes. Nodes may fail to answer meanwhile.
+// follow asks for the status until look reports that the work is done. It prints the progress
+// whenever that changes. It tolerates nodes that do not answer.
 func (p *patience) follow(cmd *cobra.Command, o *options, look func(*status.Cluster) (done bool, progress string)) error {
 	return p.until(cmd, func(ctx context.Context) (bool, string, error) {
 		c, err := o.status(ctx)
@@ -34,8 +34,8 @@ func (p *patience) follow(cmd *cobra.Command, o *options, look func(*status.Clus
 	})
 }
 
-// until calls look until the work is done, and prints the progress whenever that
-// changes. "No node answers" counts as progress; another error ends it.
+// until calls look until the work is done, and prints the progress whenever that changes. If no node
+// answers, that counts as progress; any other error ends it.
 func (p *patience) until(cmd *cobra.Command, look func(context.Context) (done bool, progress string, err error)) error {
 	if p.wait <= 0 {
 		return nil

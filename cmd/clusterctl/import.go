@@ -77,7 +77,7 @@ an empty cluster. The exit code is 1 if the comparison found a difference.`,
 	return cmd
 }
 
-// loadFile loads an RDB file, once it has been read to its end.
+// loadFile loads an RDB file, after it has read the file to its end once.
 func (i *importing) loadFile(cmd *cobra.Command, opt *options, t *backup.Target) error {
 	from, files, err := backup.Local(i.file)
 	if err != nil {
@@ -156,7 +156,8 @@ func (i *importing) follow(cmd *cobra.Command, opt *options, t *backup.Target) e
 	return err
 }
 
-// cutOver is closed when a line is read from standard input, or SIGUSR1 arrives.
+// cutOver returns a channel that is closed when a line is read from standard input, or SIGUSR1
+// arrives.
 func cutOver(cmd *cobra.Command) <-chan struct{} {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGUSR1)
 	go func() {

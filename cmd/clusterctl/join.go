@@ -44,8 +44,8 @@ func binaryFlag(cmd *cobra.Command, binary *string) {
 	cmd.Flags().StringVar(binary, "binary", "", "path of lockstepd (default: beside clusterctl, then in PATH)")
 }
 
-// becomeNode replaces this process by lockstepd, as a node that joins. Its flags are
-// own and those given behind --.
+// becomeNode replaces this process by lockstepd, as a joining node. Its flags are own and the ones
+// given after --.
 func (o *options) becomeNode(cmd *cobra.Command, binary string, own, given []string) error {
 	peers, err := o.peers(cmd.Context())
 	if err != nil {
@@ -60,8 +60,8 @@ func (o *options) becomeNode(cmd *cobra.Command, binary string, own, given []str
 	return syscall.Exec(path, argv, os.Environ())
 }
 
-// commandLine puts own in front of the given flags, so that the latter win, and
-// behind a configuration file, which lockstepd expects first.
+// commandLine puts own before the given flags, so that the given ones win, and after a
+// configuration file, which lockstepd expects first.
 func commandLine(path string, own, given []string) []string {
 	argv := []string{path}
 	if len(given) > 0 && !strings.HasPrefix(given[0], "-") {

@@ -9,8 +9,8 @@ import (
 	"lockstep/node/config"
 )
 
-// What is given behind -- may begin with a configuration file, as lockstepd takes it
-// itself; flags that are given count more than ours, and ours more than the file.
+// The arguments after -- may begin with a configuration file, as those of lockstepd itself. Given
+// flags take precedence over clusterctl's, and these over the file.
 func TestANodeThatJoinsIsGivenAFileOrFlags(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "lockstep.conf")
 	if err := os.WriteFile(file, []byte("dir /somewhere\njoin other:1\nnode-name old\n"), 0o600); err != nil {

@@ -20,8 +20,8 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// quiet is a logger that says nothing: the client library reports every dial
-// that fails, also those that the demo expects.
+// quiet is a logger that logs nothing: the client library reports every failed dial, even those
+// that the demo expects.
 type quiet struct{}
 
 // Printf implements the client library's logger.
@@ -62,7 +62,7 @@ type exitCode int
 // Error implements error.
 func (e exitCode) Error() string { return fmt.Sprintf("exit code %d", int(e)) }
 
-// refused is an error of a verb that has done nothing.
+// refused is an error of a verb that has changed nothing.
 type refused struct{ error }
 
 // Unwrap implements the interface of package errors.

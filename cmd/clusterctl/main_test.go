@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// answer is an error that a node answers.
+// answer is an error reply of a node.
 type answer string
 
 // Error implements error.
@@ -15,7 +15,7 @@ func (a answer) Error() string { return string(a) }
 // RedisError implements redis.Error.
 func (answer) RedisError() {}
 
-// What a node could not see the end of is never told to be refused.
+// If a node may have begun the work, the exit code never says that it was refused.
 func TestExitCodesTellWhetherSomethingWasDone(t *testing.T) {
 	for _, c := range []struct {
 		err  error

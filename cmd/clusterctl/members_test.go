@@ -15,7 +15,7 @@ func aNode(name string, roles ...string) status.Node {
 	return n
 }
 
-// A node that does not answer has given up what it led when others lead all.
+// A silent node counts as leading nothing once other nodes lead all groups.
 func TestWhatADrainedNodeLeads(t *testing.T) {
 	silent := status.Node{ID: "n1.1", Name: "n1"}
 	for name, c := range map[string]struct {
@@ -36,7 +36,7 @@ func TestWhatADrainedNodeLeads(t *testing.T) {
 	}
 }
 
-// An order that is given again finds its work done, and no other's.
+// A repeated order finds its own work done, and not that of another order.
 func TestWhatHasGoneBefore(t *testing.T) {
 	c := &status.Cluster{
 		Nodes:   []status.Node{aNode("n1"), aNode("n3")},

@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// The forms of output.
+// These are the formats of output.
 const (
 	outputTable = "table"
 	outputJSON  = "json"
@@ -29,7 +29,7 @@ func (o *options) print(cmd *cobra.Command, v any, asText func()) error {
 // newTable begins a table; Flush ends it.
 func newTable(w io.Writer) *tabwriter.Writer { return tabwriter.NewWriter(w, 0, 8, 2, ' ', 0) }
 
-// sizeText is a number of bytes with a unit.
+// sizeText formats a number of bytes with a unit.
 func sizeText(n int64) string {
 	switch {
 	case n >= 1<<30:
@@ -41,7 +41,7 @@ func sizeText(n int64) string {
 	}
 }
 
-// counted is a number and what it counts, in the singular or the plural.
+// counted formats a number and the thing that it counts, in the singular or the plural.
 func counted(n int, thing string) string {
 	if n == 1 {
 		return "1 " + thing

@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// probeBytesMax is the most bytes of an answer that are shown.
+// probeBytesMax is how many bytes of an answer are shown.
 const probeBytesMax = 4 << 10
 
 func newProbe(opt *options) *cobra.Command {

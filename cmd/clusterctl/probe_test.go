@@ -38,7 +38,7 @@ func TestAProbeTellsYesNoAndNobody(t *testing.T) {
 	}
 }
 
-// A port that speaks HTTPS is asked with the authority that --cacert names.
+// A port that speaks HTTPS is checked with the authority that --cacert names.
 func TestAProbeSpeaksTLS(t *testing.T) {
 	s := httptest.NewTLSServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 	defer s.Close()

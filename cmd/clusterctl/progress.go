@@ -12,7 +12,7 @@ import (
 	"golang.org/x/term"
 )
 
-// bar shows progress: a bar at a terminal, else a line now and then, for logs.
+// bar shows progress: a bar on a terminal, else a line now and then, for logs.
 type bar struct {
 	mu   sync.Mutex // guards said; held while something is shown
 	bar  *progressbar.ProgressBar

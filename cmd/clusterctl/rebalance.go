@@ -124,7 +124,7 @@ func underWay(r *placement.Report) []string {
 
 func megabytes(n int64) float64 { return float64(n) / (1 << 20) }
 
-// rebalance lets the cluster balance itself and shows how far it has come.
+// rebalance lets the cluster balance itself and shows the progress.
 func (o *options) rebalance(cmd *cobra.Command, wait *patience) (err error) {
 	off, err := o.switchOn(cmd.Context())
 	if err != nil {
@@ -132,7 +132,7 @@ func (o *options) rebalance(cmd *cobra.Command, wait *patience) (err error) {
 	}
 	if off && wait.wait > 0 {
 		defer func() {
-			// Also when the wait was cut short: the setting is the operator's.
+			// This also runs if the wait was interrupted: the setting is the operator's.
 			ctx, cancel := context.WithTimeout(context.WithoutCancel(cmd.Context()), orderTimeout)
 			defer cancel()
 			_, failed := o.order(ctx, "CONFIG", "SET", rebalanceSetting, "no")
@@ -148,7 +148,7 @@ func (o *options) rebalance(cmd *cobra.Command, wait *patience) (err error) {
 	return o.say(cmd, "replicas and leaders are spread evenly")
 }
 
-// switchOn makes the cluster balance itself, and reports whether that was off.
+// switchOn turns balancing on, and reports whether it was off.
 func (o *options) switchOn(ctx context.Context) (wasOff bool, err error) {
 	addr, err := o.answering(ctx)
 	if err != nil {

@@ -100,8 +100,7 @@ func (o *options) recover(cmd *cobra.Command, r *recovery.Recovery, sure *confir
 // answerTimeout is how long to wait for an answer of a lost node.
 const answerTimeout = 2 * time.Second
 
-// answers is an address of the node at which something accepts connections; "" if
-// nothing does.
+// answers returns an address of the node that accepts connections, or "" if none does.
 func answers(n recovery.Node) string {
 	for _, addr := range []string{n.PeerAddr, n.ClientAddr} {
 		conn, err := net.DialTimeout("tcp", addr, answerTimeout)

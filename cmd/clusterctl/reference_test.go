@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// reference is the page on clusterctl, from its commands.
+// reference generates the page on clusterctl from the commands.
 func reference(root *cobra.Command) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "# clusterctl\n\nGenerated from the program's help by `make docs`. [operations.md](operations.md) says when to use which verb.\n\n")
@@ -39,7 +39,7 @@ func verbPage(b *strings.Builder, verb *cobra.Command) {
 	}
 }
 
-// fenced makes lines that begin with two blanks blocks of code.
+// fenced turns lines that begin with two blanks into blocks of code.
 func fenced(text string) string {
 	lines := strings.Split(text, "\n")
 	for i, l := range lines {

@@ -41,7 +41,7 @@ unless you give --force.`,
 // departure is an order that a node, by name or id, leaves for good.
 type departure struct {
 	node string
-	// successor is the node that takes its place; "" is none.
+	// successor is the node that takes its place, or "".
 	successor string
 	force     bool
 }
@@ -56,8 +56,7 @@ func (d departure) request() []any {
 	return []any{"LOCKSTEP", "REMOVE", d.node}
 }
 
-// done is the id of the node if the cluster has already removed it as ordered, else
-// "".
+// done returns the id of the node if the cluster has already removed it as ordered, else "".
 func (d departure) done(c *status.Cluster) string {
 	if nodeNamed(c, d.node) != nil {
 		return ""
@@ -82,8 +81,8 @@ func (o *options) letGoAndSay(cmd *cobra.Command, wait *patience, d departure) e
 	return errors.Join(o.say(cmd, reply), err)
 }
 
-// letGo orders the removal of a node and waits until every group has removed it. It
-// returns the cluster's reply to the order, "" if the order was not given.
+// letGo orders the removal of a node and waits until every group has removed it. It returns the
+// cluster's reply to the order, or "" if the order was not given.
 func (o *options) letGo(cmd *cobra.Command, wait *patience, d departure) (string, error) {
 	before, err := o.status(cmd.Context())
 	if err != nil {
@@ -104,7 +103,7 @@ func (o *options) letGo(cmd *cobra.Command, wait *patience, d departure) (string
 		return "", err
 	}
 	if reply == removedReply(id) {
-		// The node that answered may be the removed one, and answers no more.
+		// The node that answered may be the removed one; then it answers no more.
 		return reply, nil
 	}
 	waited := false

@@ -83,7 +83,7 @@ func (r *restoring) restore(cmd *cobra.Command, opt *options, from backup.Source
 	if err := r.load(ctx, cmd, t, from, m.Files(), &mark, l); err != nil {
 		return err
 	}
-	// Before the users: once the default user is back, this program may have no access.
+	// This comes before the users: once the default user is back, this program may have no access.
 	if err := endLoading(cmd, t, &mark); err != nil {
 		return err
 	}

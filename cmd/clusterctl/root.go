@@ -22,8 +22,8 @@ type options struct {
 	secure   secureFlags
 }
 
-// passwordVariables give the password if no flag does. The second is the one that
-// a node's container has, so that clusterctl works in there without further flags.
+// passwordVariables give the password if no flag does. A node's container has the second one, so
+// that clusterctl works there without further flags.
 var passwordVariables = []string{"LOCKSTEP_PASSWORD", "LOCKSTEP_REQUIREPASS"}
 
 // noArgs refuses arguments of a verb that has flags only.

@@ -54,14 +54,14 @@ quorum.`,
 	return cmd
 }
 
-// scaleAttempts is how often in a row a node may fail to answer while others are
-// removed. The address often stands for all nodes, and may lead to one that was just
-// removed; the next attempt reaches another.
+// scaleAttempts is how often in a row a node may fail to answer during a removal. The address often
+// stands for all nodes and may lead to one that was just removed; the next attempt reaches another
+// one.
 const scaleAttempts = 5
 
-// scaleDown removes nodes one after the other, and prints the outcome as one. After
-// an order without an answer it asks which nodes are left, and goes on from there.
-// Once an order may have been carried out, no error is a refusal.
+// scaleDown removes nodes one after the other, and prints one result for all. After an order
+// without an answer it asks which nodes are left, and continues from there. Once an order may have
+// been carried out, it reports no error as a refusal.
 func (o *options) scaleDown(cmd *cobra.Command, wait *patience, prefix string, to int, names []string) error {
 	var done []string
 	gone, unsure := map[string]bool{}, ""
@@ -96,7 +96,7 @@ func (o *options) scaleDown(cmd *cobra.Command, wait *patience, prefix string, t
 		case err != nil:
 			return err
 		}
-		// The node that answers may not know yet what another one has done.
+		// The node that answers may not know yet about the removal by another one.
 		names = slices.DeleteFunc(names, func(name string) bool { return gone[name] })
 	}
 	return o.say(cmd, strings.Join(done, "; "))

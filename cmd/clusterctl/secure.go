@@ -15,7 +15,7 @@ import (
 type secureFlags struct {
 	use     bool
 	options secure.ClientOptions
-	// config is nil without TLS.
+	// config is nil for a connection without TLS.
 	config *tls.Config
 }
 

@@ -41,7 +41,7 @@ a leader); 2 no quorum (a group has no leader, or no node answers).`,
 	return cmd
 }
 
-// watchEvery is how often a view is shown again.
+// watchEvery is how often a view is refreshed.
 const watchEvery = time.Second
 
 func watchStatus(cmd *cobra.Command, opt *options, nodes int) error {
@@ -74,8 +74,8 @@ func showStatus(cmd *cobra.Command, opt *options, nodes int) error {
 	return healthCode(c)
 }
 
-// expect makes a cluster degraded that has not the number of nodes that it should
-// have. 0 is any number.
+// expect marks a cluster as degraded if it does not have the given number of nodes. 0 means any
+// number.
 func expect(c *status.Cluster, nodes int) {
 	if nodes == 0 || len(c.Nodes) == nodes {
 		return
@@ -125,8 +125,8 @@ func printStatus(w io.Writer, c *status.Cluster) {
 	}
 }
 
-// removedShown is how many removed nodes the table shows, the newest ones. The
-// JSON has all that the cluster remembers.
+// removedShown is how many removed nodes the table shows, the newest first. The JSON has all that
+// the cluster remembers.
 const removedShown = 5
 
 func printGroup(w io.Writer, n *status.Node, g *status.Group, first bool) {

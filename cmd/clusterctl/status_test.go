@@ -7,7 +7,7 @@ import (
 	"lockstep/node/status"
 )
 
-// The number of nodes that the user expects counts.
+// The number of nodes that the user expects decides.
 func TestNodesThatShouldBeThere(t *testing.T) {
 	for _, c := range []struct {
 		health, want status.Health

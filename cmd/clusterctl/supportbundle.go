@@ -53,7 +53,7 @@ func (o *options) supportBundle(cmd *cobra.Command, path string) error {
 	return o.say(cmd, fmt.Sprintf("%s has %d files, of %d of %d nodes", path, b.files, b.nodes, len(c.Nodes)))
 }
 
-// collect puts everything that it can get into the bundle.
+// collect adds everything that it can get to the bundle.
 func (o *options) collect(cmd *cobra.Command, c *status.Cluster, b *bundle) {
 	long := *o
 	long.timeout = max(o.timeout, examineTimeout)
@@ -131,7 +131,7 @@ func (b *bundle) addJSON(name string, v any) {
 	b.add(name, string(data)+"\n")
 }
 
-// lack notes a part that is missing.
+// lack records a part that is missing.
 func (b *bundle) lack(what string, err error) {
 	b.missing = append(b.missing, fmt.Sprintf("%s: %v", what, err))
 }

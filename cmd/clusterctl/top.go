@@ -36,7 +36,7 @@ other, and with -o json each view is a line. Ctrl-C ends it.`,
 	return cmd
 }
 
-// ANSI sequences: move to the upper left corner; delete from the cursor on.
+// These ANSI sequences move the cursor to the upper left corner, and delete from the cursor on.
 const (
 	ansiHome  = "\x1b[H\x1b[2J"
 	ansiClear = "\x1b[J"
@@ -89,7 +89,7 @@ func (o *options) top(cmd *cobra.Command, every time.Duration, count int) error 
 	}
 }
 
-// printTop prints one view; before is the last one, nil if this is the first.
+// printTop prints one view. before is the previous one, or nil for the first.
 func printTop(w io.Writer, before, c *status.Cluster) {
 	ops := int64(0)
 	for i := range c.Nodes {
@@ -132,8 +132,7 @@ func busiest(c *status.Cluster) []int {
 	return order
 }
 
-// commits is how many entries a node's replicas have committed since the last
-// view.
+// commits returns how many entries a node's replicas have committed since the previous view.
 func commits(before *status.Cluster, n *status.Node) uint64 {
 	if before == nil {
 		return 0

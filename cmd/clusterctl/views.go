@@ -54,7 +54,7 @@ func printNodes(w io.Writer, c *status.Cluster) {
 	t.Flush()
 }
 
-// shardView is one shard as `shards` shows it.
+// shardView is one shard in the output of `shards`.
 type shardView struct {
 	status.Shard
 	// Members are the replicas, as reported by their nodes.

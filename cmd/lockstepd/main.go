@@ -55,13 +55,13 @@ func run() error {
 		return nil
 	}
 	if err = live(cfg, log); err != nil && cfg.Current().LogFile != "" {
-		// The log file should have the reason, too.
+		// The reason should be in the log file as well.
 		log.Error("the node ends", "reason", err)
 	}
 	return err
 }
 
-// live starts the node and serves until it ends.
+// live starts the node and runs it until it ends.
 func live(cfg *config.Config, log *logs.Log) error {
 	process.PaceMemory()
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
@@ -75,12 +75,12 @@ func live(cfg *config.Config, log *logs.Log) error {
 	return serve(ctx, cfg, n, log)
 }
 
-// serve waits until the node is told to stop or cannot go on.
+// serve waits until the node is told to stop or cannot continue.
 func serve(ctx context.Context, cfg *config.Config, n *node.Node, log *logs.Log) error {
 	select {
 	case <-ctx.Done():
-		// Before the node logs that it is stopping: a reader of the log may interrupt it
-		// at once.
+		// This comes before the node logs that it is stopping: whoever reads that line may
+		// interrupt it at once.
 		signal.Reset(syscall.SIGINT)
 	case err := <-n.Fatal():
 		if errors.Is(err, node.ErrRemoved) {

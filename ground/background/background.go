@@ -1,7 +1,7 @@
-// Package background owns goroutines that must have ended before what they use is gone.
+// Package background runs goroutines that must end before the things that they use are closed.
 //
-// A sync.WaitGroup alone does not: Go may be called while another goroutine waits in Wait,
-// and Wait may then return before the new goroutine has ended.
+// A sync.WaitGroup alone is not enough: Go may be called while another goroutine waits in Wait, and
+// Wait may then return before the new goroutine has ended.
 package background
 
 import (
@@ -9,15 +9,14 @@ import (
 	"time"
 )
 
-// Group is a number of goroutines. Its zero value is ready.
+// Group is a set of goroutines. Its zero value is ready for use.
 type Group struct {
 	mu    sync.Mutex // guards ended; keeps work from growing once End waits for it
 	ended bool
 	work  sync.WaitGroup
 }
 
-// Go runs do in a goroutine. It returns false, and runs nothing, once the group has been
-// told to end.
+// Go runs do in a goroutine. After End it runs nothing and returns false.
 func (g *Group) Go(do func()) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -27,7 +26,7 @@ func (g *Group) Go(do func()) bool {
 	return !g.ended
 }
 
-// End lets no goroutine begin any more, and waits for those that have begun.
+// End lets no new goroutine begin, and waits for those that have begun.
 func (g *Group) End() {
 	g.close()
 	g.work.Wait()
@@ -39,7 +38,7 @@ func (g *Group) close() {
 	g.ended = true
 }
 
-// EndWithin is End with a bound. It returns false if some goroutines have not ended by then.
+// EndWithin is End with a time limit. It returns false if some goroutines have not ended by then.
 func (g *Group) EndWithin(patience time.Duration) bool {
 	g.close()
 	done := make(chan struct{})

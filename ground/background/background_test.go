@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// What goes on in the background is awaited when a node ends, and nothing comes behind it.
+// Work in the background is awaited when a node ends, and none begins afterwards.
 func TestTheEndAwaitsWhatGoesOn(t *testing.T) {
 	var b Group
 	stop, ended := make(chan struct{}), atomic.Bool{}

@@ -1,14 +1,14 @@
-// Package caught keeps a panic that belongs to one connection from ending the process:
-// the code that serves a connection may break on what a client or another node sent. That
-// connection ends, the log gets the stack, and a counter grows. Commands that were on their way to a shard
-// are answered as commands of unknown outcome.
+// Package caught keeps a panic that belongs to one connection from ending the process: the code
+// that serves a connection may panic over bytes from a client or another node. That connection
+// ends, the log gets the stack, and a counter grows. Commands that were on their way to a shard end
+// with an unknown outcome.
 //
-// Code that applies the log does not use this package: a command that panics while an
-// entry is applied is answered with an error on every replica (package fsm).
+// Code that applies the log does not use this package: if a command panics while an entry is
+// applied, it gets an error reply on every replica (package fsm).
 //
-// It is right to go on after a panic only if no shared state is left half changed. So code
-// that serves connections releases its locks and returns what it has taken by defer, or
-// does nothing in between that can panic.
+// The process may continue after a panic only if no shared state is left half changed. So code that
+// serves connections releases its locks and returns what it has taken by defer, or does nothing in
+// between that can panic.
 package caught
 
 import (
@@ -21,8 +21,8 @@ import (
 	"lockstep/ground/ratelog"
 )
 
-// Panics catches and counts the panics of one port's connections. A nil *Panics works,
-// too: it logs by slog's default.
+// Panics catches and counts the panics of one port's connections. A nil *Panics also works: it logs
+// to slog's default.
 type Panics struct {
 	log     *slog.Logger
 	count   atomic.Uint64
@@ -44,8 +44,8 @@ func (p *Panics) orUnowned() *Panics {
 	return p
 }
 
-// Catch ends a panic of the goroutine that defers it, and has end do what is left to do
-// then. serving says what the goroutine did. Without a panic it does nothing.
+// Catch, deferred by a goroutine, recovers the goroutine's panic and then calls end. serving says
+// what the goroutine was doing. Without a panic it does nothing.
 func (p *Panics) Catch(serving string, end func()) {
 	if v := recover(); v != nil {
 		p.Note(serving, v)
@@ -53,7 +53,7 @@ func (p *Panics) Catch(serving string, end func()) {
 	}
 }
 
-// Note counts and logs a panic that its caller has recovered just now.
+// Note counts and logs a panic that its caller has just recovered.
 func (p *Panics) Note(serving string, v any) {
 	p = p.orUnowned()
 	p.count.Add(1)
@@ -68,17 +68,16 @@ func (p *Panics) Note(serving string, v any) {
 	p.limited.Error(log, "a panic ended what it served; please report this", "serving", serving, "panic", fmt.Sprint(v), "stack", string(stack))
 }
 
-// carried is a panic that goes on in another goroutine, with the stack of its own.
+// carried is a panic that continues in another goroutine, with its original stack.
 type carried struct {
 	value any
 	stack []byte
 }
 
-// String is the text of the panic.
+// String returns the text of the panic.
 func (c *carried) String() string { return fmt.Sprint(c.value) }
 
-// Carry makes of a recovered panic one that keeps its stack when another goroutine
-// panics with it.
+// Carry wraps a recovered panic so that it keeps its stack when another goroutine panics with it.
 func Carry(v any) any {
 	if _, ok := v.(*carried); ok {
 		return v
@@ -86,8 +85,8 @@ func Carry(v any) any {
 	return &carried{v, debug.Stack()}
 }
 
-// Group is a sync.WaitGroup for goroutines that work for one connection. The first panic
-// among them becomes one of the goroutine that waits.
+// Group is a sync.WaitGroup for goroutines that work for one connection. The first panic among them
+// becomes a panic of the goroutine that waits.
 type Group struct {
 	wait  sync.WaitGroup
 	first atomic.Pointer[carried]
@@ -105,7 +104,7 @@ func (g *Group) Go(f func()) {
 	})
 }
 
-// Wait waits until all have ended, and panics if one of them has.
+// Wait waits until all goroutines have ended, and panics if one of them has panicked.
 func (g *Group) Wait() {
 	g.wait.Wait()
 	if c := g.first.Load(); c != nil {

@@ -1,4 +1,4 @@
-// Package durable makes files outlast a power cut.
+// Package durable makes files survive a power cut.
 package durable
 
 import (
@@ -8,7 +8,7 @@ import (
 	"path/filepath"
 )
 
-// Sync makes a file last, or the names in a folder.
+// Sync makes a file, or the names in a folder, durable.
 func Sync(path string) error {
 	f, err := os.Open(path)
 	if err != nil {
@@ -17,8 +17,8 @@ func Sync(path string) error {
 	return errors.Join(f.Sync(), f.Close())
 }
 
-// Replace puts a file in the place of what was there, whole, or leaves that as it
-// was. Several may do so at one time: the last stays.
+// Replace replaces a file, or leaves the old one unchanged if it fails. Several goroutines may call
+// it at the same time: the last one wins.
 func Replace(path string, data []byte, mode fs.FileMode) error {
 	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*.tmp")
 	if err != nil {

@@ -35,7 +35,7 @@ func TestAFileIsReplacedWholeOrStays(t *testing.T) {
 	if err := Replace(filepath.Join(dir, "nowhere", "file"), []byte("x"), 0o600); !errors.Is(err, fs.ErrNotExist) {
 		t.Error(err)
 	}
-	// Nothing is left of what was begun.
+	// A failed attempt leaves no file behind.
 	if all, err := os.ReadDir(dir); err != nil || len(all) != 2 {
 		t.Errorf("%v, %v", all, err)
 	}

@@ -1,5 +1,5 @@
-// Package ratelog limits the rate of log lines that strangers can cause: anyone who can
-// reach a port decides how often there is something to log.
+// Package ratelog limits the rate of log lines that strangers can cause: anyone who can reach a
+// port decides how often there is something to log.
 package ratelog
 
 import (
@@ -9,8 +9,7 @@ import (
 	"time"
 )
 
-// Log lets one line a second through and counts the rest. Its zero value is
-// ready.
+// Log passes one line a second and counts the others. Its zero value is ready for use.
 type Log struct {
 	lastSec    atomic.Int64
 	suppressed atomic.Int64

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// opensslNames are OpenSSL's names of the suites of TLS 1.2 that may be chosen;
-// IANA's are those of crypto/tls.
+// opensslNames are the OpenSSL names of the selectable cipher suites of TLS 1.2. The IANA names are
+// those of crypto/tls.
 var opensslNames = map[string]uint16{
 	"ECDHE-ECDSA-AES128-GCM-SHA256": tls.TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256,
 	"ECDHE-RSA-AES128-GCM-SHA256":   tls.TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256,
@@ -17,10 +17,10 @@ var opensslNames = map[string]uint16{
 	"ECDHE-RSA-CHACHA20-POLY1305":   tls.TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256,
 }
 
-// Ciphers reads a list in the form of tls-ciphers: suites by OpenSSL's or IANA's
-// name, parted by colons. DEFAULT and HIGH alone stand for all that this program
-// speaks, and what is excluded ("!MEDIUM") must be something it never speaks.
-// Empty: nothing was chosen.
+// Ciphers reads a list in the form of tls-ciphers: suites by their OpenSSL or IANA names, separated
+// by colons. DEFAULT and HIGH alone stand for all suites that this program supports. An exclusion
+// ("!MEDIUM") must name suites that this program does not support. An empty result means that
+// nothing was chosen.
 func Ciphers(text string) ([]uint16, error) {
 	var chosen []uint16
 	all := false
@@ -41,7 +41,7 @@ func Ciphers(text string) ([]uint16, error) {
 	return chosen, nil
 }
 
-// neverSpoken are groups of suites of which this program speaks none.
+// neverSpoken are groups of suites that this program does not support.
 var neverSpoken = map[string]bool{
 	"MEDIUM": true, "LOW": true, "EXPORT": true, "EXP": true, "aNULL": true, "eNULL": true, "NULL": true, "ADH": true, "AECDH": true,
 	"DES": true, "3DES": true, "RC4": true, "RC2": true, "IDEA": true, "SEED": true, "MD5": true, "PSK": true, "SRP": true, "DSS": true, "aDSS": true, "CAMELLIA": true, "ARIA": true,
@@ -60,8 +60,7 @@ func suite(name string) (uint16, bool) {
 	return 0, false
 }
 
-// Protocols reads a list in the form of tls-protocols; empty: both that there
-// are.
+// Protocols reads a list in the form of tls-protocols. An empty list means both versions.
 func Protocols(text string) (oldest, newest uint16, err error) {
 	oldest, newest = tls.VersionTLS13, tls.VersionTLS12
 	for _, word := range strings.Fields(text) {

@@ -16,29 +16,30 @@ import (
 	"time"
 )
 
-// Files say where certificates are, in PEM.
+// Files are the paths of certificates, in PEM.
 type Files struct {
-	// Cert and Key are this node's; ClientCert and ClientKey, if they are given,
-	// those it shows when it dials others.
+	// Cert and Key are this node's. ClientCert and ClientKey, if set, are the ones it shows when it
+	// dials other nodes.
 	Cert, Key, ClientCert, ClientKey string
-	// CAFile and CADir hold the authorities that others' certificates must be of.
+	// CAFile and CADir hold the authorities that must have signed the certificates of others.
 	CAFile, CADir string
 }
 
 const (
-	// fileBytesMax and dirFilesMax bound what is read.
+	// fileBytesMax and dirFilesMax bound the size of a file, and how many files of a folder are
+	// read.
 	fileBytesMax = 1 << 20
 	dirFilesMax  = 1024
 )
 
-// What a certificate is used for.
+// These are the uses of a certificate.
 const (
 	UseNode      = "node"
 	UseClient    = "node as a client"
 	UseAuthority = "authority"
 )
 
-// Certificate is what may be shown of a certificate.
+// Certificate is the public information about a certificate.
 type Certificate struct {
 	Use      string
 	File     string
@@ -46,7 +47,7 @@ type Certificate struct {
 	NotAfter time.Time
 }
 
-// material is what files held at one moment.
+// material is the contents of the files at one moment.
 type material struct {
 	node, client *tls.Certificate
 	pool         *x509.CertPool
@@ -131,7 +132,7 @@ func (r *reading) tell(use, path string, c *x509.Certificate) {
 	r.m.about = append(r.m.about, Certificate{use, path, c.Subject.String(), c.NotAfter})
 }
 
-// authorities reads those of the file and of the folder.
+// authorities reads the authorities of the file and of the folder.
 func (r *reading) authorities(f Files) error {
 	if f.CAFile == "" && f.CADir == "" {
 		return nil
@@ -161,8 +162,7 @@ func (r *reading) authorities(f Files) error {
 	return nil
 }
 
-// folder reads the files of a folder; what stands beside certificates does no
-// harm.
+// folder reads the certificates of a folder. Other files in it do no harm.
 func (r *reading) folder(dir string) (found int, err error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -209,19 +209,19 @@ func (r *reading) bundle(path string) (found int, err error) {
 	}
 }
 
-// ClientOptions are what a program needs that is no node and dials one.
+// ClientOptions are the TLS options of a program that is not a node and dials one.
 type ClientOptions struct {
-	// CAFile holds the authorities; empty: the machine's. Cert and Key are what to
-	// show; empty: nothing.
+	// CAFile holds the authorities; if it is empty, the machine's are used. Cert and Key are the
+	// certificate to show, if any.
 	CAFile, Cert, Key string
-	// ServerName is the name that the node's certificate must bear; empty: the
-	// host that is dialled.
+	// ServerName is the name that the node's certificate must have; if it is empty, the dialled
+	// host.
 	ServerName string
-	// Insecure takes any certificate.
+	// Insecure accepts any certificate.
 	Insecure bool
 }
 
-// ClientConfig is TLS for a program that dials nodes.
+// ClientConfig returns the TLS configuration of a program that dials nodes.
 func ClientConfig(o ClientOptions) (*tls.Config, error) {
 	if o.Insecure && o.CAFile != "" {
 		return nil, errors.New("to take any certificate and to name authorities contradict each other")

@@ -16,10 +16,10 @@ import (
 // HandshakesMax is how many connections of one port may be in its hall.
 const HandshakesMax = 512
 
-// Hall holds the connections whose handshake is under way. When it is full, each new
-// connection displaces one: the oldest of the address that has the most connections here. A
-// node or a client is through within some round trips. A stranger that only occupies places
-// loses them, and takes none from other addresses. The zero value of Hall is ready.
+// Hall holds the connections whose handshake is under way. When it is full, each new connection
+// displaces one: the oldest of the address that has the most connections here. The handshake of a
+// node or a client takes some round trips. A stranger that only occupies places loses them, and
+// takes none from other addresses. The zero value of Hall is ready for use.
 type Hall struct {
 	mu      sync.Mutex // guards waiting, places, and each Guest
 	waiting list.List  // of *Guest, the oldest first
@@ -37,7 +37,7 @@ type Guest struct {
 	pushed bool
 }
 
-// Errors of handshakes, beside those of TLS itself.
+// These are the errors of handshakes, in addition to those of TLS itself.
 var (
 	errNoTLS = errors.New("it does not speak TLS")
 	errSlow  = errors.New("it did not end its TLS handshake in time")
@@ -46,15 +46,15 @@ var (
 	errLeft   = errors.New("it went away in the middle of its TLS handshake")
 )
 
-// Shaker is a connection under TLS, as crypto/tls has it.
+// Shaker is a TLS connection of crypto/tls.
 type Shaker interface {
 	HandshakeContext(ctx context.Context) error
 	// NetConn is the connection underneath.
 	NetConn() net.Conn
 }
 
-// Handshake does the accepting side's handshake in the hall, within patience. The
-// connection has no deadline afterwards.
+// Handshake does the accepting side's handshake in the hall, within patience. Afterwards the
+// connection has no deadline.
 func (h *Hall) Handshake(ctx context.Context, conn Shaker, patience time.Duration) error {
 	guest := h.Enter(conn.NetConn())
 	err := Handshake(ctx, conn, patience)
@@ -64,8 +64,8 @@ func (h *Hall) Handshake(ctx context.Context, conn Shaker, patience time.Duratio
 	return err
 }
 
-// Handshake does the accepting side's handshake, within patience. The connection
-// has no deadline afterwards.
+// Handshake does the accepting side's handshake, within patience. Afterwards the connection has no
+// deadline.
 func Handshake(ctx context.Context, conn Shaker, patience time.Duration) error {
 	raw := conn.NetConn()
 	_ = raw.SetDeadline(time.Now().Add(patience))
@@ -82,7 +82,7 @@ func (h *Hall) Len() int {
 	return h.waiting.Len()
 }
 
-// Enter takes a connection in. The caller must call Leave.
+// Enter adds a connection to the hall. The caller must call Leave.
 func (h *Hall) Enter(conn net.Conn) *Guest {
 	g := &Guest{hall: h, conn: conn, from: hostOf(conn)}
 	h.mu.Lock()
@@ -101,7 +101,7 @@ func (h *Hall) Enter(conn net.Conn) *Guest {
 	return g
 }
 
-// crowder is the oldest guest of the address that has the most. h.mu must be held.
+// crowder returns the oldest guest of the address that has the most. h.mu must be held.
 func (h *Hall) crowder() *Guest {
 	var found *Guest
 	for e := h.waiting.Front(); e != nil; e = e.Next() {
@@ -112,7 +112,8 @@ func (h *Hall) crowder() *Guest {
 	return found
 }
 
-// Leave reports whether the connection had to go before, and was closed.
+// Leave ends the stay in the hall. It reports whether the connection was displaced and closed
+// before.
 func (g *Guest) Leave() (pushed bool) {
 	g.hall.mu.Lock()
 	defer g.hall.mu.Unlock()
@@ -141,7 +142,7 @@ func hostOf(conn net.Conn) string {
 	return addr
 }
 
-// inWords is the error with words for the reader of the log.
+// inWords returns the error in words for readers of the log.
 func inWords(err error) error {
 	var header tls.RecordHeaderError
 	switch {

@@ -14,8 +14,8 @@ import (
 	"lockstep/tests/kit/certs"
 )
 
-// A full hall lets the newest in and the oldest go, and who means it gets
-// through.
+// A full hall admits the newest connection and drops the oldest. A connection that does its
+// handshake gets through.
 func TestHallIsBounded(t *testing.T) {
 	a := certs.NewAuthority(t, "own")
 	k := open(t, certs.NewMount(t, a.Issue(certs.Wish{}), a), io.Discard)
@@ -75,7 +75,7 @@ func (c *comer) Close() error {
 	return nil
 }
 
-// An address that fills the hall loses its own places, and no other address's.
+// An address that fills the hall loses its own places, and takes none of other addresses.
 func TestACrowdTakesNobodysPlace(t *testing.T) {
 	var hall secure.Hall
 	early := &comer{from: "10.0.0.1"}

@@ -32,8 +32,7 @@ type Options struct {
 // pollEvery is how often files are read.
 const pollEvery = 2 * time.Second
 
-// Keeper has the TLS configurations of a node, as its files and settings are
-// now.
+// Keeper has the TLS configurations of a node, according to its current files and settings.
 type Keeper struct {
 	options func() Options
 	log     *slog.Logger
@@ -41,11 +40,11 @@ type Keeper struct {
 	reloads atomic.Int64
 
 	mu sync.Mutex // guards problem; held while the files are read
-	// problem is why the files could not be used at the last reading; empty if they could.
+	// problem is why the files could not be used at the last reading; it is empty if they could.
 	problem string
 }
 
-// generation is what one reading of the files made.
+// generation is the result of one reading of the files.
 type generation struct {
 	options              Options
 	material             *material
@@ -53,7 +52,7 @@ type generation struct {
 	dial                 *tls.Config
 }
 
-// Check returns the error with which a node could not start with these options.
+// Check returns the error with which a node would fail to start with these options.
 func Check(o Options) error {
 	_, err := generate(o)
 	return err
@@ -86,7 +85,7 @@ func generate(o Options) (*generation, error) {
 	}
 	base := &tls.Config{
 		MinVersion: oldest, MaxVersion: newest, CipherSuites: ciphers, Certificates: []tls.Certificate{*m.node},
-		// A record is as large as it may be, so that a pipeline's replies are few.
+		// Use full-sized records, so that a pipeline's replies need few of them.
 		DynamicRecordSizingDisabled: true,
 	}
 	g := &generation{options: o, material: m}
@@ -117,7 +116,7 @@ func serving(base *tls.Config, m *material, auth tls.ClientAuthType, tickets boo
 	return c, nil
 }
 
-// poolOf is never nil, because nil would mean the authorities of the machine.
+// poolOf never returns nil, because nil would mean the authorities of the machine.
 func poolOf(m *material) *x509.CertPool {
 	if m.pool == nil {
 		return x509.NewCertPool()
@@ -249,28 +248,28 @@ func (k *Keeper) Run(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
-			_ = k.Reload() // it has told the log
+			_ = k.Reload() // it has logged the error
 		}
 	}
 }
 
-// Report is what may be shown of a node's certificates.
+// Report is the public information about a node's certificates.
 type Report struct {
 	Certificates []Certificate
-	// Problem is why the present files are not in force; empty if they are.
+	// Problem is why the current files are not in force; it is empty if they are.
 	Problem string
 	// Reloads counts the changes since the start.
 	Reloads int64
 }
 
-// Report describes what is in force.
+// Report returns the certificates that are in force.
 func (k *Keeper) Report() Report {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return Report{k.now.Load().material.about, k.problem, k.reloads.Load()}
 }
 
-// FirstAuthority is when the first of the authorities expires; false if there is none.
+// FirstAuthority returns when the first of the authorities expires, or false if there is none.
 func (r *Report) FirstAuthority() (first time.Time, any bool) {
 	for _, c := range r.Certificates {
 		if c.Use == UseAuthority && (!any || c.NotAfter.Before(first)) {

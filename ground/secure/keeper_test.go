@@ -35,7 +35,7 @@ func open(t *testing.T, m *certs.Mount, log io.Writer) *secure.Keeper {
 // shake connects two configurations and returns both sides' errors.
 func shake(t *testing.T, server, client *tls.Config) (state tls.ConnectionState, served, dialled error) {
 	t.Helper()
-	// A pipe has no room: either side would wait for the other to read its alert.
+	// A pipe has no buffer: each side would wait until the other reads its alert.
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -101,7 +101,7 @@ func TestPeersKnowEachOtherByTheirAuthority(t *testing.T) {
 	}
 }
 
-// A name that all nodes share stands for the address, and for the right to serve.
+// A name that all nodes share replaces the address and the right to serve in the check.
 func TestPeerNameIsCheckedInBothDirections(t *testing.T) {
 	a := certs.NewAuthority(t, "own")
 	named := func(w certs.Wish) *secure.Keeper {
@@ -144,7 +144,7 @@ func TestBrokenFilesChangeNothing(t *testing.T) {
 	} {
 		log.Reset()
 		m.Set(p, a)
-		for range 2 { // of which one is told in the log
+		for range 2 { // only one of them is logged
 			if k.Reload() == nil {
 				t.Errorf("files that are %s were taken", name)
 			}
@@ -165,8 +165,8 @@ func TestBrokenFilesChangeNothing(t *testing.T) {
 	}
 }
 
-// Files that are whole, and would have this node refused by all others, do not take the
-// place of a certificate that is good. Where that one is no better, they do.
+// Files that are complete but would make all other nodes refuse this node do not replace a good
+// certificate. If the current one is no better, they do.
 func TestAGoodCertificateDoesNotGiveWayToAUselessOne(t *testing.T) {
 	a := certs.NewAuthority(t, "own")
 	nodes := certs.Wish{Names: []string{"nodes", "localhost"}}
@@ -191,7 +191,7 @@ func TestAGoodCertificateDoesNotGiveWayToAUselessOne(t *testing.T) {
 	if err := k.Reload(); err != nil || serial() != next.Serial.String() || k.Report().Problem != "" {
 		t.Error(err, serial(), k.Report())
 	}
-	// What has expired may give way to what has, too.
+	// An expired certificate may be replaced by another expired one.
 	old := certs.NewMount(t, expired, a)
 	k = open(t, old, io.Discard)
 	other := a.Issue(certs.Wish{Lasts: -time.Hour})
@@ -201,7 +201,7 @@ func TestAGoodCertificateDoesNotGiveWayToAUselessOne(t *testing.T) {
 	}
 }
 
-// Connections are made while certificates change: each is of one generation.
+// Connections are made while certificates change: each uses one generation.
 func TestReloadsBesideConnections(t *testing.T) {
 	a := certs.NewAuthority(t, "own")
 	m := certs.NewMount(t, a.Issue(certs.Wish{}), a)

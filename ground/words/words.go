@@ -1,12 +1,12 @@
-// Package words parts lines into words as Redis does.
+// Package words splits lines into words as Redis does.
 package words
 
 import "bytes"
 
-// Split takes a line apart by the rules of redis-cli, of inline commands, of
-// redis.conf and of the first line of a library (sdssplitargs): blanks part them; "..." knows the escapes \n \r \t \b
-// \a \xHH and \<any>; '...' knows \' alone. A zero byte ends the line, as in C.
-// False: a quote is not closed, or not followed by a blank.
+// Split splits a line by the rules of redis-cli, of inline commands, of redis.conf and of the first
+// line of a library (sdssplitargs). Blanks separate words. "..." knows the escapes \n \r \t \b \a
+// \xHH and \<any>; '...' knows only \'. A zero byte ends the line, as in C. Split returns false if
+// a quote is not closed, or is not followed by a blank.
 func Split(line []byte) ([][]byte, bool) {
 	if end := bytes.IndexByte(line, 0); end >= 0 {
 		line = line[:end]

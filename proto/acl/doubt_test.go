@@ -6,7 +6,7 @@ import (
 	"lockstep/engine/commands"
 )
 
-// TestWhatIsRefusedInDoubt: orders first, everything later, and never the end of a
+// TestWhatIsRefusedInDoubt: first orders are refused, later everything, but never the end of a
 // connection.
 func TestWhatIsRefusedInDoubt(t *testing.T) {
 	u := usersOf(t, "pw")

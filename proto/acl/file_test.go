@@ -42,7 +42,7 @@ func TestAFileIsReadAsItWasWritten(t *testing.T) {
 	}
 }
 
-// TestAFileThatIsWrongIsRefusedWhole: with the line, and without what may be a
+// TestAFileThatIsWrongIsRefusedWhole: the error names the line, and leaves out text that may be a
 // password.
 func TestAFileThatIsWrongIsRefusedWhole(t *testing.T) {
 	for text, want := range map[string]string{
@@ -75,7 +75,7 @@ func TestAFileThatIsWrongIsRefusedWhole(t *testing.T) {
 	}
 }
 
-// TestNoRuleSmugglesALine: users go into a file line by line.
+// TestNoRuleSmugglesALine: users are written to a file one per line.
 func TestNoRuleSmugglesALine(t *testing.T) {
 	u := usersOf(t, "")
 	const evil = "a\nuser evil on nopass ~* +@all"
@@ -88,7 +88,7 @@ func TestNoRuleSmugglesALine(t *testing.T) {
 			t.Errorf("%s: %q", rule, r.Rules)
 		}
 	}
-	// A password may be anything: it is kept as its hash.
+	// A password may contain anything: only its hash is kept.
 	if r, err := u.WithRules("ann", []string{">" + evil}, Options{}); err != nil || strings.Contains(r.Rules, "evil") {
 		t.Errorf("%q, %v", r.Rules, err)
 	}

@@ -17,8 +17,8 @@ func summary(l *Log) (text string) {
 	return strings.TrimSpace(text)
 }
 
-// TestTheSameRefusalIsCounted: within a minute of the last one, among the newest
-// ten, and moved to the front with the newest client.
+// TestTheSameRefusalIsCounted: a repeated refusal counts in its old entry if that is no older than
+// a minute and among the newest ten. The entry moves to the front and shows the newest client.
 func TestTheSameRefusalIsCounted(t *testing.T) {
 	var l Log
 	get := Entry{Reason: "command", Context: "toplevel", Object: "get", User: "ann", At: at(0), Client: "id=1"}
@@ -33,7 +33,7 @@ func TestTheSameRefusalIsCounted(t *testing.T) {
 	if e := l.Newest(1)[0]; e.ID != 0 || !e.Since.Equal(at(0)) || !e.At.Equal(at(60)) || l.Newest(2)[1].ID != 1 {
 		t.Errorf("the same entry goes on as %+v", e)
 	}
-	get.At = at(121) // more than a minute behind
+	get.At = at(121) // more than a minute later
 	l.Add(get, 100)
 	if got := summary(&l); got != "command/get*1 command/get*2 key/k*1" {
 		t.Error(got)
@@ -56,7 +56,8 @@ func TestTheSameRefusalIsCounted(t *testing.T) {
 	}
 }
 
-// TestRefusalsAreCountedByReason: beyond what the log keeps, and through its RESET.
+// TestRefusalsAreCountedByReason: the counts include refusals that the log no longer has, and
+// survive its RESET.
 func TestRefusalsAreCountedByReason(t *testing.T) {
 	var l Log
 	for i, reason := range []string{"auth", "key", "key", "channel", "command", "command", "command"} {

@@ -49,8 +49,7 @@ func TestUsersAreByNameAndTheDefaultOneIsAlwaysThere(t *testing.T) {
 	}
 }
 
-// TestRequirePassIsTheDefaultUsersUntilItHasRules: then its rules are all there
-// is.
+// TestRequirePassIsTheDefaultUsersUntilItHasRules: after that only its rules count.
 func TestRequirePassIsTheDefaultUsersUntilItHasRules(t *testing.T) {
 	u := usersOf(t, "pw")
 	if u.Open() || u.LogIn(Default, "") != nil || u.LogIn(Default, "pw") == nil || strings.Contains(u.Default().Record.Rules, "pw") {
@@ -62,8 +61,8 @@ func TestRequirePassIsTheDefaultUsersUntilItHasRules(t *testing.T) {
 	}
 }
 
-// TestWhoIsLoggedInStaysOrIsCutOff: a change of rules is the same user's, one that
-// was deleted and made again is another's.
+// TestWhoIsLoggedInStaysOrIsCutOff: a user whose rules change is the same user. One that was
+// deleted and made again is another user.
 func TestWhoIsLoggedInStaysOrIsCutOff(t *testing.T) {
 	was := NewUsers([]Record{{"ann", "on nopass", 1}, {"bob", "on nopass", 2}}, "", nil)
 	now := NewUsers([]Record{{"ann", "off nopass", 1}, {"bob", "on nopass", 5}, {"zoe", "on", 6}}, "", was)

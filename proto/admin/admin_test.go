@@ -7,7 +7,7 @@ import (
 	"lockstep/proto/stats"
 )
 
-// TestEveryRowHasItsHandler: NewTable panics where a row has none or two.
+// TestEveryRowHasItsHandler: NewTable panics if a row has no handler or two.
 func TestEveryRowHasItsHandler(t *testing.T) {
 	n := Node{Stats: stats.New()}
 	client.NewTable(n.Handlers()...)

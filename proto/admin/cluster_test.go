@@ -11,7 +11,7 @@ import (
 	"lockstep/tests/kit/respconn"
 )
 
-// What CLUSTER reports on nodes, and of the connections between them.
+// CLUSTER reports the nodes and the connections between them.
 func TestClusterTellsOfItsNodes(t *testing.T) {
 	n := prototest.StartNode(t, 1)
 	n.ShownMode.Store("cluster")
@@ -31,7 +31,7 @@ func TestClusterTellsOfItsNodes(t *testing.T) {
 	}
 }
 
-// What would change the cluster is refused, with the reason.
+// Commands that would change the cluster are refused with the reason.
 func TestChangesOfTheClusterAreRefusedInWords(t *testing.T) {
 	n := prototest.StartNode(t, 1)
 	n.ShownMode.Store("cluster")
@@ -49,8 +49,8 @@ func TestChangesOfTheClusterAreRefusedInWords(t *testing.T) {
 	}
 }
 
-// COMMAND LIST has the subcommands, too, filtered or not, and with COMMAND DOCS
-// every command of redis-server's that is here.
+// COMMAND LIST also has the subcommands, with and without a filter, and COMMAND DOCS has every
+// command of redis-server that exists here.
 func TestListsOfCommandsAreRediss(t *testing.T) {
 	redis, ours := prototest.Dial(t, prototest.StartRedis(t)), prototest.Dial(t, prototest.StartNode(t, 1).Addr)
 	for _, args := range [][]string{
@@ -84,7 +84,7 @@ func TestListsOfCommandsAreRediss(t *testing.T) {
 	}
 }
 
-// onBoth tells whether redis-server 7.0 and this server both have a command.
+// onBoth reports whether both redis-server 7.0 and this server have a command.
 func onBoth(name string) bool {
 	s := commands.Get(name)
 	return s != nil && !s.Internal() && s.InRedis(oracleVersion) && otherRows[name] == ""

@@ -9,8 +9,8 @@ import (
 	"lockstep/tests/kit/prototest"
 )
 
-// threeNodes are a master of two shards, one of another, and a replica that
-// cannot be reached.
+// threeNodes returns a master of two shards, a master of another one, and a replica that cannot be
+// reached.
 func threeNodes() ([]admin.ClusterNode, []admin.SlotOwner) {
 	a := admin.SlotNode{ID: strings.Repeat("a", 40), IP: "10.0.0.1", Port: 7001, Healthy: true}
 	b := admin.SlotNode{ID: strings.Repeat("b", 40), IP: "10.0.0.2", Hostname: "b.example", Port: 7002, Healthy: true}
@@ -25,8 +25,8 @@ func threeNodes() ([]admin.ClusterNode, []admin.SlotOwner) {
 	return nodes, owners
 }
 
-// TestClusterCommandsHaveRedisForm compares the CLUSTER commands with the form
-// that redis-server gives them.
+// TestClusterCommandsHaveRedisForm compares the replies of CLUSTER commands with their form in
+// redis-server.
 func TestClusterCommandsHaveRedisForm(t *testing.T) {
 	n := prototest.StartNode(t, 1)
 	n.ShownMode.Store("cluster")

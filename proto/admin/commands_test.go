@@ -497,7 +497,7 @@ func TestNodeCommandsAnswerAsRedisDoes(t *testing.T) {
 	}
 }
 
-// clusterScripts are conversations that redis-server has as a part of a cluster.
+// clusterScripts are conversations for a redis-server in cluster mode.
 var clusterScripts = map[string]string{
 	"cluster": `
 		CLUSTER
@@ -556,7 +556,7 @@ func TestClusterCommandsAnswerAsRedisDoes(t *testing.T) {
 	}
 }
 
-// debugScripts are conversations with a server whose DEBUG is open.
+// debugScripts are conversations with a server that allows DEBUG.
 var debugScripts = map[string]string{
 	"debug": `
 		DEBUG

@@ -12,8 +12,7 @@ import (
 	"lockstep/tests/kit/respconn"
 )
 
-// What the world reports on its memory.
-// latencyScripts are conversations with a server that has nothing to tell yet.
+// latencyScripts are conversations with a server that has no events yet.
 var latencyScripts = map[string]string{
 	"latency": `
 		LATENCY
@@ -44,9 +43,8 @@ func TestLatencyAnswersAsRedisDoes(t *testing.T) {
 	}
 }
 
-// TestLatencyHasRedissForm compares the forms of replies of servers that were
-// told to sleep. They take note of nothing else: what else takes long, on a busy
-// machine, would be an event of its own.
+// TestLatencyHasRedissForm compares the forms of replies of servers that were told to sleep. They
+// record no other event: on a busy machine anything else that takes long would be an event as well.
 func TestLatencyHasRedissForm(t *testing.T) {
 	redis := prototest.StartRedis(t, "--enable-debug-command", "yes")
 	n := prototest.StartNode(t, 1)
@@ -78,7 +76,7 @@ func TestLatencyHasRedissForm(t *testing.T) {
 	}
 }
 
-// numbers are times, which differ; counts are small.
+// numbers match times, which differ. Counts are small.
 var numbers = regexp.MustCompile(`:\d{2,}`)
 
 func TestConfigRewriteAnswersAsRedisDoes(t *testing.T) {
@@ -111,13 +109,13 @@ func TestMemoryAnswersAsRedisDoes(t *testing.T) {
 		EXEC`)
 }
 
-// MEMORY STATS has Redis's fields in Redis's order, and of Redis's types.
+// MEMORY STATS has Redis's fields, in Redis's order and with Redis's types.
 func TestMemoryStatsHaveRedissForm(t *testing.T) {
 	redis := prototest.Dial(t, prototest.StartRedis(t))
 	ours := prototest.Dial(t, prototest.StartNode(t, 1).Addr)
 	prototest.Do(t, redis, "SET", "a", "1")
-	// Redis looks at its allocator some ten times a second; before the first
-	// time it has no ratio to give, and says nan.
+	// Redis examines its allocator some ten times a second. Before the first time it has no ratio,
+	// and answers nan.
 	prototest.Until(t, "redis-server looked at its allocator", func() bool {
 		return !strings.Contains(prototest.Do(t, redis, "MEMORY", "STATS"), "nan")
 	})
@@ -133,10 +131,10 @@ func TestMemoryStatsHaveRedissForm(t *testing.T) {
 	}
 }
 
-// memoryValues are numbers: whole ones, RESP3's doubles, and RESP2's.
+// memoryValues match numbers: whole ones, RESP3's doubles, and RESP2's.
 var memoryValues = regexp.MustCompile(`(:|,|")-?[\d.]+(e[+-]?\d+)?"?`)
 
-// MEMORY USAGE grows with what a key holds, and looks at no key's clock.
+// MEMORY USAGE grows with the value of a key, and does not update the key's last use.
 func TestMemoryUsageIsThatOfTheKey(t *testing.T) {
 	c := prototest.Dial(t, prototest.StartNode(t, 1).Addr)
 	usage := func(key string) int {
@@ -182,8 +180,8 @@ func TestMemorySpeaksInWords(t *testing.T) {
 	}
 }
 
-// The list of Redis's commands has all that redis-server has, and LOCKSTEP
-// COMMANDS reports on each of them, and of our own.
+// The list of Redis's commands has every command of redis-server, and LOCKSTEP COMMANDS reports
+// each of them and our own.
 func TestEveryCommandIsToldOf(t *testing.T) {
 	redis, ours := prototest.Dial(t, prototest.StartRedis(t)), prototest.Dial(t, prototest.StartNode(t, 1).Addr)
 	listed := map[string]bool{}

@@ -7,7 +7,7 @@ import (
 	"lockstep/proto/stats"
 )
 
-// What redis-server drew of these samples, at this time.
+// This is the graph that redis-server drew of these samples, at this time.
 func TestGraphIsRediss(t *testing.T) {
 	h := stats.LatencyHistory{Event: "command", MaxMs: 200}
 	for i, ms := range []int64{5, 30, 12, 200, 94, 110} {

@@ -7,8 +7,8 @@ import (
 	"lockstep/tests/kit/prototest"
 )
 
-// TestLolwutAnswersAsRedis compares what is no picture: which arguments are
-// refused, and what kind of reply it is.
+// TestLolwutAnswersAsRedis compares everything but the picture: which arguments are refused, and
+// the type of the reply.
 func TestLolwutAnswersAsRedis(t *testing.T) {
 	ours, redis := prototest.StartNode(t, 1).Addr, prototest.StartRedis(t)
 	for _, line := range []string{
@@ -39,8 +39,8 @@ func TestLolwutAnswersAsRedis(t *testing.T) {
 	}
 }
 
-// TestLolwutDraws looks at a picture: of the size that was asked for, within bounds,
-// the same each time.
+// TestLolwutDraws checks a picture: it has the requested size, within bounds, and is the same each
+// time.
 func TestLolwutDraws(t *testing.T) {
 	c := prototest.Dial(t, prototest.StartNode(t, 1).Addr)
 	for line, want := range map[string][2]int{

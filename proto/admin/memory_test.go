@@ -31,8 +31,8 @@ func TestMemoryDoctorFindsWhatStandsOut(t *testing.T) {
 	}
 }
 
-// Fragmentation is of what the process takes and what it uses, whatever the data
-// is: a node without data is not a million times fragmented.
+// Fragmentation compares what the process takes with what it uses, whatever the size of the data: a
+// node without data is not fragmented a million times.
 func TestFragmentationIsOfTheProcess(t *testing.T) {
 	f := MemoryFacts{UsedBytes: 1, AllocatedBytes: 4 << 20, ResidentBytes: 5 << 20, RSSBytes: 6 << 20}
 	fields := map[string]memoryField{}

@@ -10,8 +10,8 @@ import (
 	"lockstep/tests/kit/respconn"
 )
 
-// TestSyncBetweenOthers sends SYNC behind a long reply: what stands before it is
-// answered, and then comes the file with its mark.
+// TestSyncBetweenOthers sends SYNC behind a long reply: the commands before it are answered, and
+// then the file comes with its mark.
 func TestSyncBetweenOthers(t *testing.T) {
 	n := prototest.StartNode(t, 1)
 	n.Copied = []byte("REDIS0010")

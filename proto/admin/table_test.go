@@ -10,8 +10,8 @@ import (
 	"lockstep/tests/kit/respconn"
 )
 
-// otherRows are rows of COMMAND INFO that differ from redis-server 7.0's, and
-// why. A row that has come to agree is an error too.
+// otherRows are rows of COMMAND INFO that differ from redis-server 7.0's, with the reason. A listed
+// row that no longer differs is an error as well.
 var otherRows = map[string]string{
 	"zrank":    "WITHSCORE came with Redis 7.2",
 	"zrevrank": "WITHSCORE came with Redis 7.2",
@@ -51,8 +51,7 @@ func compareRow(t *testing.T, redis, ours *respconn.Conn, s *command.Spec) {
 	}
 }
 
-// row is a command's description, without its subcommands; "" when there is
-// none.
+// row returns a command's description without its subcommands, or "" if there is none.
 func row(t *testing.T, c *respconn.Conn, name string) string {
 	t.Helper()
 	v, err := c.Do("COMMAND", "INFO", name)
@@ -84,11 +83,11 @@ func row(t *testing.T, c *respconn.Conn, name string) string {
 	return b.String()
 }
 
-// oracleVersion is that of the redis-server that is asked.
+// oracleVersion is the version of the redis-server that the tests compare with.
 const oracleVersion = "7.0"
 
-// otherDocs are commands whose COMMAND DOCS differ from redis-server 7.0's in
-// more than words, and why.
+// otherDocs are commands whose COMMAND DOCS differ from redis-server 7.0's in more than words, with
+// the reason.
 var otherDocs = map[string]string{
 	"client|kill": "no argument of the table is deprecated by itself",
 	"hscan":       "NOVALUES came with Redis 7.4",
@@ -113,8 +112,8 @@ func TestDocsHaveRedissForm(t *testing.T) {
 	}
 }
 
-// docs is a command's documentation but for what is said in words: summaries,
-// complexities and histories. "" when there is none.
+// docs returns a command's documentation without prose: summaries, complexities and histories. It
+// returns "" if there is none.
 func docs(t *testing.T, c *respconn.Conn, name string) string {
 	t.Helper()
 	v, err := c.Do("COMMAND", "DOCS", name)

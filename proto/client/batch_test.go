@@ -70,8 +70,8 @@ func TestMutedCommandsCostNoRoundEach(t *testing.T) {
 	}
 }
 
-// TestLargeRepliesAreNotAskedForAllAtOnce: a pipeline of reads must not make a
-// node hold all their replies at one time.
+// TestLargeRepliesAreNotAskedForAllAtOnce: a pipeline of reads must not make a node hold all their
+// replies at the same time.
 func TestLargeRepliesAreNotAskedForAllAtOnce(t *testing.T) {
 	n := prototest.StartNode(t, 1)
 	c := prototest.Dial(t, n.Addr)
@@ -226,8 +226,8 @@ func TestASlowCommandIsInTheSlowLog(t *testing.T) {
 	}
 }
 
-// A blocking command is in SLOWLOG when it was served: with its own time if it did not
-// wait, else with none. One whose time is over is not, as with redis-server.
+// A blocking command is in SLOWLOG if it was served: with its own time if it did not wait, else
+// with time 0. If it timed out it is not, as with redis-server.
 func TestBlockingCommandsAreInTheSlowLog(t *testing.T) {
 	n := prototest.StartNode(t, 1)
 	n.Set(func(s *client.Settings) { s.SlowerThanUs = 0 })
@@ -259,7 +259,8 @@ func TestBlockingCommandsAreInTheSlowLog(t *testing.T) {
 	}
 }
 
-// The commands of a transaction are in the slow log, each by itself, and EXEC is not. What did not run is not there.
+// The commands of a transaction are in the slow log, one by one, and EXEC is not. Commands that did
+// not run are not there.
 func TestCommandsOfATransactionAreInTheSlowLog(t *testing.T) {
 	n := prototest.StartNode(t, 1)
 	n.Set(func(s *client.Settings) { s.SlowerThanUs = 0 })
@@ -284,8 +285,8 @@ func TestCommandsOfATransactionAreInTheSlowLog(t *testing.T) {
 	}
 }
 
-// Nothing enters the log for a transaction that only reads, or only watches; one with
-// a program that may write does.
+// A transaction that only reads, or only watches, does not enter the log. One with a program that
+// may write does.
 func TestATransactionThatOnlyReadsIsNoEntry(t *testing.T) {
 	n := prototest.StartNode(t, 1)
 	c := prototest.Dial(t, n.Addr)

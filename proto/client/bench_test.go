@@ -12,7 +12,7 @@ import (
 	"lockstep/proto/stats"
 )
 
-// echoes is an Executor that costs nothing.
+// echoes is an Executor that takes no time.
 type echoes struct{}
 
 var okReply = []byte("+OK\r\n")
@@ -37,20 +37,20 @@ func (f fixed) Settings() *Settings { return f.s }
 
 func (echoes) Block(context.Context, time.Duration, *cluster.Call, func()) bool { return false }
 
-// sink is a connection that forgets.
+// sink is a connection that drops what is written.
 type sink struct{ net.Conn }
 
 func (sink) RemoteAddr() net.Addr           { return &net.TCPAddr{} }
 func (sink) LocalAddr() net.Addr            { return &net.TCPAddr{} }
 func (sink) TryWrite(p []byte) (int, error) { return len(p), nil }
 
-// anybody are users that need not log in.
+// anybody has users that need not log in.
 type anybody struct{ users *acl.Users }
 
 func (a anybody) Users() *acl.Users                                    { return a.users }
 func (anybody) ChangeUsers(func(*acl.Users) (acl.Change, error)) error { return nil }
 
-// newAlone is a client that nobody else is beside.
+// newAlone returns the only client of a node.
 func newAlone(tb testing.TB, executor Executor, settings *Settings) *Client {
 	return aloneOn(tb, sink{}, executor, settings)
 }

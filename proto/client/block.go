@@ -14,8 +14,8 @@ import (
 	"lockstep/proto/resp"
 )
 
-// Why a blocked client goes on without a reply to its command. These are causes of
-// its context's end.
+// These errors are the causes with which the context of a blocked client ends, if the client
+// continues without a reply to its command.
 var (
 	errUnblocked         = errors.New("UNBLOCKED client unblocked via CLIENT UNBLOCK")
 	errUnblockedNil      = errors.New("unblocked as if the time were over")

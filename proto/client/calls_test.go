@@ -15,8 +15,8 @@ import (
 	"lockstep/proto/stats"
 )
 
-// TestAClientThatWaitsHoldsLittle: thousands may be blocked, or wait for a leader, each
-// with a command or few under way.
+// TestAClientThatWaitsHoldsLittle: thousands of clients may be blocked, or wait for a leader, each
+// with one command or a few under way.
 func TestAClientThatWaitsHoldsLittle(t *testing.T) {
 	for n, mostBytes := range map[int]int{1: 2 << 10, callsFew: 2 << 10, callsFew + 1: 32 << 10, callsKept: 32 << 10} {
 		var b calls
@@ -28,8 +28,8 @@ func TestAClientThatWaitsHoldsLittle(t *testing.T) {
 	}
 }
 
-// TestRoomsAreNobodysTwice: clients that have batches under way at one time share no
-// memory, and who ends a batch keeps none.
+// TestRoomsAreNobodysTwice: clients with batches under way at the same time share no memory, and a
+// client whose batch has ended keeps none.
 func TestRoomsAreNobodysTwice(t *testing.T) {
 	sizes := []int{1, callsFew, callsFew + 1, callsKept, callsKept + 1, callsMax, 2 * callsMax}
 	spec := commands.Get("get")
@@ -54,7 +54,7 @@ func TestRoomsAreNobodysTwice(t *testing.T) {
 			}
 			clear(b.all)
 			b.release()
-			b.release() // a client that has nothing gives nothing back
+			b.release() // a client without a room returns none
 			if b.all != nil || b.ptrs != nil {
 				t.Fatal("it has kept its room")
 			}
@@ -73,8 +73,8 @@ func (noIncrements) Do(_ context.Context, calls []*cluster.Call) {
 	}
 }
 
-// TestWhatRunsTogetherIsCountedOneByOne: however the commands of a batch stand to each
-// other, each counts, and each that fails, in all that INFO, LATENCY and SLOWLOG tell.
+// TestWhatRunsTogetherIsCountedOneByOne: in whatever order the commands of a batch come, each is
+// counted, and each failure is counted, in INFO, LATENCY and SLOWLOG.
 func TestWhatRunsTogetherIsCountedOneByOne(t *testing.T) {
 	c := newAlone(t, noIncrements{}, &Settings{SlowerThanUs: 0, SlowlogLen: 128})
 	words := []string{"SET", "set", "INCR", "GET", "INCR", "INCR", "SET", "PING", "Get", "INCR", "GET", "GET"}
@@ -113,8 +113,8 @@ func TestWhatRunsTogetherIsCountedOneByOne(t *testing.T) {
 	}
 }
 
-// halting is an Executor that leaves what stands behind a read for later, as a router does
-// where the read's reply is large. It notes which commands it ran.
+// halting is an Executor that leaves the calls behind a read for later, as a router does if the
+// reply to the read is large. It records the commands that it ran.
 type halting struct {
 	echoes
 	ran *[]string
@@ -130,14 +130,14 @@ func (h halting) Do(_ context.Context, calls []*cluster.Call) {
 	}
 }
 
-// gone is a connection whose client has gone.
+// gone is a connection whose client has disconnected.
 type gone struct{ sink }
 
 func (gone) TryWrite([]byte) (int, error) { return 0, net.ErrClosed }
 func (gone) Close() error                 { return nil }
 
-// TestWritesOfAClientThatHasGoneAreRun: they were sent before it went. That their replies
-// stand behind large ones makes no difference; those who read are spared.
+// TestWritesOfAClientThatHasGoneAreRun: the client sent its writes before it disconnected, so they
+// run, even if their replies come after large ones. Its reads do not run.
 func TestWritesOfAClientThatHasGoneAreRun(t *testing.T) {
 	for conn, want := range map[net.Conn][]string{
 		sink{}: {"GET", "GET", "SET", "GET", "INCR"},

@@ -13,9 +13,8 @@ import (
 	"lockstep/tests/kit/respconn"
 )
 
-// TestWholeKeyspaceOverShards gives one stream of commands to a node with one
-// shard and to one with five, and expects the same answers, order of keys
-// aside.
+// TestWholeKeyspaceOverShards sends the same commands to a node with one shard and to one with
+// five. The replies must be the same, except for the order of keys.
 func TestWholeKeyspaceOverShards(t *testing.T) {
 	one, five := prototest.Dial(t, prototest.StartNode(t, 1).Addr), prototest.Dial(t, prototest.StartNode(t, 5).Addr)
 	script := []string{"DBSIZE", "RANDOMKEY", "KEYS *"}
@@ -32,7 +31,7 @@ func TestWholeKeyspaceOverShards(t *testing.T) {
 	}
 }
 
-// sortedReply is a reply with the elements of an array in order.
+// sortedReply runs a command and returns its reply with the elements of an array sorted.
 func sortedReply(t *testing.T, c *respconn.Conn, line string) string {
 	t.Helper()
 	v, err := c.Do(strings.Fields(line)...)
@@ -43,8 +42,8 @@ func sortedReply(t *testing.T, c *respconn.Conn, line string) string {
 	return v.String()
 }
 
-// TestRandomKeyIsFairOverShards fills one shard with many keys and another with
-// few, and expects each key about as often.
+// TestRandomKeyIsFairOverShards puts many keys into one shard and few into another. Each key must
+// be drawn about as often.
 func TestRandomKeyIsFairOverShards(t *testing.T) {
 	c := prototest.Dial(t, prototest.StartNode(t, 2).Addr)
 	// {foo} hashes to the even slot 12182, {bar} to the odd one 5061.
@@ -64,8 +63,8 @@ func TestRandomKeyIsFairOverShards(t *testing.T) {
 	}
 }
 
-// TestScanOverShardsGivesEveryKeyThatStays scans five shards while keys come and
-// go on all of them.
+// TestScanOverShardsGivesEveryKeyThatStays scans five shards while keys are made and deleted on all
+// of them.
 func TestScanOverShardsGivesEveryKeyThatStays(t *testing.T) {
 	n := prototest.StartNode(t, 5)
 	c, other := prototest.Dial(t, n.Addr), prototest.Dial(t, n.Addr)
@@ -107,8 +106,8 @@ func TestScanOverShardsGivesEveryKeyThatStays(t *testing.T) {
 	}
 }
 
-// TestACommandOnAllShardsSaysHowFarItCame loses shards before and while a
-// command runs on all of them.
+// TestACommandOnAllShardsSaysHowFarItCame makes shards fail before and while a command runs on all
+// of them.
 func TestACommandOnAllShardsSaysHowFarItCame(t *testing.T) {
 	n := prototest.StartNode(t, 3)
 	c := prototest.Dial(t, n.Addr)
@@ -164,8 +163,8 @@ func when(yes bool, err error) error {
 	return nil
 }
 
-// TestDigestOverShards expects the digest of the same data to be the same on one
-// shard and on many: it is Redis's.
+// TestDigestOverShards: the digest of the same data is the same on one shard and on many, and
+// equals Redis's.
 func TestDigestOverShards(t *testing.T) {
 	digests := map[string]bool{}
 	for _, shards := range []int{1, 4} {
@@ -184,8 +183,7 @@ func TestDigestOverShards(t *testing.T) {
 	}
 }
 
-// TestWholeKeyspaceInATransaction expects what runs on all shards to be refused
-// when it is queued.
+// TestWholeKeyspaceInATransaction: a command that runs on all shards is refused when it is queued.
 func TestWholeKeyspaceInATransaction(t *testing.T) {
 	c := prototest.Dial(t, prototest.StartNode(t, 3).Addr)
 	prototest.Do(t, c, "SET", "a", "1")
@@ -204,8 +202,8 @@ func TestWholeKeyspaceInATransaction(t *testing.T) {
 	}
 }
 
-// TestRedirect expects MOVED for every command on keys of a shard that another
-// node leads, at the moment Redis says so, and nothing to have run.
+// TestRedirect: every command on keys of a shard that another node leads gets MOVED, at the same
+// moment as with Redis, and does not run.
 func TestRedirect(t *testing.T) {
 	n := prototest.StartNode(t, 2)
 	n.Set(func(s *client.Settings) { s.Redirect = true })
@@ -225,7 +223,7 @@ func TestRedirect(t *testing.T) {
 			t.Errorf("%s: %s, not %s", step.line, got, step.want)
 		}
 	}
-	// A shard that changes hands between queueing and EXEC.
+	// A shard gets another leader between queueing and EXEC.
 	prototest.Do(t, c, "MULTI")
 	prototest.Do(t, c, "SET", "{bar}", "3")
 	n.Elsewhere.Store(1, "10.0.0.8:7008")
@@ -238,8 +236,8 @@ func TestRedirect(t *testing.T) {
 	}
 }
 
-// TestKeysOfOneShardNeedNotShareASlot expects commands and transactions on keys
-// of different slots of one shard to run, with routing redirect, too.
+// TestKeysOfOneShardNeedNotShareASlot: commands and transactions on keys of different slots of one
+// shard run, also with routing redirect.
 func TestKeysOfOneShardNeedNotShareASlot(t *testing.T) {
 	n := prototest.StartNode(t, 2)
 	c := prototest.Dial(t, n.Addr)

@@ -15,7 +15,7 @@ import (
 // clientsMax is maxmemory-clients in these tests.
 const clientsMax = 4 << 20
 
-// spectator monitors, and reads nothing but the answers to what it says.
+// spectator monitors, and reads only the replies to its own commands.
 func spectator(t *testing.T, addr string, before ...string) net.Conn {
 	t.Helper()
 	conn, err := net.Dial("tcp", addr)
@@ -35,7 +35,7 @@ func spectator(t *testing.T, addr string, before ...string) net.Conn {
 	return conn
 }
 
-// exempt is a client that is not evicted.
+// exempt returns a client that is not evicted.
 func exempt(t *testing.T, addr string) *respconn.Conn {
 	t.Helper()
 	c := prototest.Dial(t, addr)
@@ -45,8 +45,8 @@ func exempt(t *testing.T, addr string) *respconn.Conn {
 	return c
 }
 
-// Monitors that read nothing are each far from the limit of one client, and would
-// be for long.
+// Each monitor that does not read is far from the limit of a single client, and stays so for a long
+// time.
 func TestAllClientsTogetherHoldNoMoreThanMaxmemoryClients(t *testing.T) {
 	n, redis := prototest.StartNode(t, 1), prototest.StartRedis(t)
 	n.Set(func(s *client.Settings) { s.ClientsBytesMax = clientsMax })
@@ -84,7 +84,7 @@ func TestAllClientsTogetherHoldNoMoreThanMaxmemoryClients(t *testing.T) {
 	}
 }
 
-// What an exempt client holds counts, and it stays; the others go.
+// The memory of an exempt client counts, but only other clients are evicted.
 func TestExemptClientsAreNotEvicted(t *testing.T) {
 	n := prototest.StartNode(t, 1)
 	n.Set(func(s *client.Settings) { s.ClientsBytesMax = clientsMax })
@@ -110,7 +110,8 @@ func TestExemptClientsAreNotEvicted(t *testing.T) {
 	}
 }
 
-// Of clients that send halves of commands, or queue them, those go that hold most.
+// Of clients that send unfinished commands, or queue commands, those with the most memory are
+// evicted.
 func TestTheClientsThatHoldMostAreEvicted(t *testing.T) {
 	n := prototest.StartNode(t, 1)
 	large := prototest.Dial(t, n.Addr)

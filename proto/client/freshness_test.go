@@ -8,8 +8,8 @@ import (
 	"lockstep/tests/kit/prototest"
 )
 
-// TestTokens expects a token to name the shards that the connection has used, and
-// those alone, and to be refused where it is none.
+// TestTokens: a token names exactly the shards that the connection has used. A malformed token is
+// refused.
 func TestTokens(t *testing.T) {
 	n := prototest.StartNode(t, 3)
 	c := prototest.Dial(t, n.Addr)
@@ -52,8 +52,8 @@ func TestTokens(t *testing.T) {
 	}
 }
 
-// TestReadsUnderAWatchAreOfTheLeader: what is watched is what is true, so what is read
-// under a watch must be, too, or EXEC would overwrite what the client has not seen.
+// TestReadsUnderAWatchAreOfTheLeader: a watched version is current, so a read under a watch must be
+// current as well. Otherwise EXEC would overwrite a value that the client has not seen.
 func TestReadsUnderAWatchAreOfTheLeader(t *testing.T) {
 	n := prototest.StartNode(t, 1)
 	c := prototest.Dial(t, n.Addr)

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// closable is a connection that tells whether it was closed.
+// closable is a connection that records whether it was closed.
 type closable struct {
 	recorder
 	closed bool
@@ -15,8 +15,8 @@ type closable struct {
 
 func (c *closable) Close() error { c.closed = true; return nil }
 
-// A timeout holds for clients, too, that were idle when it was set. It does not close a
-// client that is at work, or listens, or has sent something since.
+// A timeout also applies to clients that were idle when it was set. It does not close a client that
+// is busy, listens, or has sent something since.
 func TestATimeoutHoldsForWhoRestsAlready(t *testing.T) {
 	r := NewRegistry()
 	begin := func() (*Client, *closable) {
@@ -45,7 +45,7 @@ func TestATimeoutHoldsForWhoRestsAlready(t *testing.T) {
 			t.Errorf("with a timeout of %v closed is %t", c.most, idle.closed)
 		}
 		if c.most == 10*time.Second {
-			// It is looked at sooner than that.
+			// The next check comes before the timeout.
 			now = now.Add(-6 * time.Second)
 		}
 	}
@@ -62,8 +62,8 @@ func TestATimeoutHoldsForWhoRestsAlready(t *testing.T) {
 	}
 }
 
-// Where the node has stood still for longer than the timeout, who has sent something since
-// is not idle. The time is one that runs by itself (synctest).
+// If the node stood still for longer than the timeout, a client that has sent something since is
+// not idle. The test runs in synthetic time (synctest).
 func TestAStandstillIsNobodysIdleness(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const timeout = 5 * time.Second
@@ -81,7 +81,7 @@ func TestAStandstillIsNobodysIdleness(t *testing.T) {
 		}
 		ctx, stop := context.WithCancel(t.Context())
 		go CloseIdle(ctx, r, settings)
-		<-time.After(3 * timeout) // idleEvery before it stood still, and idleEvery less than the timeout since
+		<-time.After(3 * timeout) // idleEvery before the standstill, and idleEvery less than the timeout after it
 		synctest.Wait()
 		if c.shared.killed.Load() {
 			t.Error("it is closed before its time")

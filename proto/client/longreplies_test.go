@@ -10,8 +10,7 @@ import (
 	"lockstep/engine/commands"
 )
 
-// gathers is an Executor that tells how many bytes of replies had been gathered when it
-// was asked.
+// gathers is an Executor that records how many bytes of replies were buffered when it was called.
 type gathers struct {
 	echoes
 	c    *Client
@@ -23,8 +22,8 @@ func (g *gathers) Do(ctx context.Context, calls []*cluster.Call) {
 	g.echoes.Do(ctx, calls)
 }
 
-// Long replies of commands on the connection are not kept because a command on data
-// stands before them: a pipeline of some kilobytes would take gigabytes.
+// Long replies of commands on the connection are not held back by a data command before them: a
+// pipeline of some kilobytes would take gigabytes.
 func TestLongRepliesDoNotWaitForTheEndOfAPipeline(t *testing.T) {
 	most := 0
 	g := &gathers{most: &most}
@@ -48,7 +47,7 @@ func TestLongRepliesDoNotWaitForTheEndOfAPipeline(t *testing.T) {
 	}
 }
 
-// recorder is a connection that keeps what it is sent.
+// recorder is a connection that keeps the written bytes.
 type recorder struct {
 	sink
 	bytes.Buffer
@@ -58,11 +57,11 @@ func (r *recorder) TryWrite(p []byte) (int, error) { return r.Buffer.Write(p) }
 func (r *recorder) Write(p []byte) (int, error)    { return r.Buffer.Write(p) }
 func (r *recorder) Read(p []byte) (int, error)     { return r.sink.Read(p) }
 
-// A command that names a thing very often is not told of it very often.
+// A command that names an item very often does not get its description as often.
 func TestTheReplyOfACommandOnTheConnectionIsBounded(t *testing.T) {
 	conn := &recorder{}
 	c := aloneOn(t, conn, echoes{}, &Settings{SlowerThanUs: -1})
-	// Package admin's handler answers the keys, too.
+	// The handler of package admin also answers with the keys.
 	c.backend.Handlers.set("command|getkeys", func(c *Client, args [][]byte) {
 		for _, key := range args[3:] {
 			c.out.Bulk(key)
@@ -76,7 +75,7 @@ func TestTheReplyOfACommandOnTheConnectionIsBounded(t *testing.T) {
 		return conn.String()
 	}
 	long := make([]byte, 1<<20)
-	// The arguments are one slice here; COMMAND DOCS would answer kilobytes for each name.
+	// All arguments are one slice here. COMMAND DOCS would answer kilobytes for each name.
 	keys := [][]byte{[]byte("COMMAND"), []byte("GETKEYS"), []byte("DEL")}
 	for range mergedBytesMax >> 20 {
 		keys = append(keys, long)
@@ -90,7 +89,7 @@ func TestTheReplyOfACommandOnTheConnectionIsBounded(t *testing.T) {
 	}
 }
 
-// Each argument is looked at once, however many of them are passwords.
+// Each argument is checked once, however many of them are passwords.
 func TestALineOfManyPasswordsIsSoonMade(t *testing.T) {
 	args := [][]byte{[]byte("AUTH")}
 	for range 4 << 20 {

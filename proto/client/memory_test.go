@@ -6,8 +6,8 @@ import (
 	"lockstep/tests/kit/prototest"
 )
 
-// TestQueueingWithoutMemory expects MULTI to refuse what needs memory, and EXEC
-// with it, while the node's memory is full.
+// TestQueueingWithoutMemory: while the node's memory is full, MULTI refuses commands that need
+// memory, and then EXEC fails.
 func TestQueueingWithoutMemory(t *testing.T) {
 	n := prototest.StartNode(t, 1)
 	c := prototest.Dial(t, n.Addr)

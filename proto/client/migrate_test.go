@@ -27,7 +27,7 @@ func placeAt(t testing.TB, addr string) place {
 	return place{prototest.Dial(t, addr), host, port}
 }
 
-// to is a MIGRATE to a place.
+// to returns a MIGRATE command to a place.
 func (p place) to(rest ...string) []string {
 	return append([]string{"MIGRATE", p.host, p.port}, rest...)
 }
@@ -56,9 +56,9 @@ func fill(t *testing.T, p place, lines []string) {
 	}
 }
 
-// TestMigrateCarriesEveryType migrates keys of every type between nodes, to
-// redis-server and from there, and expects the same dump, or what the type's own
-// commands say, on the other side, and nothing on this.
+// TestMigrateCarriesEveryType migrates keys of every type between nodes, and to and from
+// redis-server. The target must have the same dump, or the type's own commands must give the same
+// replies, and the source must have no key.
 func TestMigrateCarriesEveryType(t *testing.T) {
 	redis := placeAt(t, prototest.StartRedis(t))
 	one, other := placeAt(t, prototest.StartNode(t, 3).Addr), placeAt(t, prototest.StartNode(t, 2).Addr)
@@ -92,7 +92,7 @@ func TestMigrateCarriesEveryType(t *testing.T) {
 	}
 }
 
-// told is what the server says of the key k.
+// told returns what the server reports about the key k.
 func told(t *testing.T, p place) string {
 	t.Helper()
 	kind := prototest.Do(t, p.Conn, "TYPE", "k")
@@ -214,8 +214,8 @@ var migrateScripts = map[string]string{
 		MIGRATE TARGET "" 0 60000`,
 }
 
-// TestMigrateAnswersAsRedis plays the scripts on redis-server and on a node, with
-// an empty redis-server as the target of each, and with a node.
+// TestMigrateAnswersAsRedis runs the scripts on redis-server and on a node, with an empty
+// redis-server and with a node as the target.
 func TestMigrateAnswersAsRedis(t *testing.T) {
 	for name, script := range migrateScripts {
 		t.Run(name, func(t *testing.T) {
@@ -240,8 +240,8 @@ func TestMigrateAnswersAsRedis(t *testing.T) {
 	}
 }
 
-// TestMigrateLogsIn hands keys over with a password and with a name, from a node
-// and from redis-server, and to both.
+// TestMigrateLogsIn migrates keys with a password and with a user name, from and to a node and
+// redis-server.
 func TestMigrateLogsIn(t *testing.T) {
 	n := prototest.StartNode(t, 1)
 	n.Set(func(s *client.Settings) { s.RequirePass = "secret" })
@@ -275,14 +275,14 @@ func TestMigrateLogsIn(t *testing.T) {
 	}
 }
 
-// stubborn is a target that answers as it is told to.
+// stubborn is a target whose answers the test chooses.
 type stubborn struct {
 	place
 	commands atomic.Int64
 }
 
-// startStubborn answers the n-th command of a connection with answer(n, args); "":
-// not at all.
+// startStubborn answers the n-th command of a connection with answer(n, args). If that is "", it
+// sends no answer.
 func startStubborn(t *testing.T, answer func(n int, args []string) string) *stubborn {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -327,9 +327,9 @@ func (s *stubborn) serve(conn net.Conn, answer func(int, []string) string) {
 	}
 }
 
-// TestMigrateKeepsWhatIsNotKnown has targets that fall silent, go away, or are no
-// Redis at all: keys stay but for those that were acknowledged. On a busy machine who
-// has little patience gives up before the target falls silent: he waits longer then.
+// TestMigrateKeepsWhatIsNotKnown has targets that fall silent, disconnect, or are not Redis at all:
+// only keys that were acknowledged are deleted. On a busy machine a short timeout may end the
+// MIGRATE before the target falls silent; then the test repeats it with a longer one.
 func TestMigrateKeepsWhatIsNotKnown(t *testing.T) {
 	const reading = "-IOERR error or timeout reading to target instance"
 	at := func(n int, text string) func(int, []string) string {
@@ -382,8 +382,8 @@ func TestMigrateKeepsWhatIsNotKnown(t *testing.T) {
 	}
 }
 
-// TestMigrateKeepsWhatCameBetween changes keys after they were dumped and before
-// they would be deleted: nothing that was written is lost, and the answer says so.
+// TestMigrateKeepsWhatCameBetween changes keys after they were dumped and before they would be
+// deleted: no write is lost, and the reply says so.
 func TestMigrateKeepsWhatCameBetween(t *testing.T) {
 	for name, change := range map[string]string{
 		"a write":      "APPEND a x",
@@ -424,14 +424,14 @@ func TestMigrateKeepsWhatCameBetween(t *testing.T) {
 			return "+OK"
 		})
 		prototest.Do(t, source.Conn, "SET", "a", "1")
-		// The target has a key that somebody has deleted: that is for the caller to know.
+		// The target has a key that was deleted at the source: the reply says so.
 		if got := prototest.Do(t, source.Conn, target.to("a", "0", "60000")...); !strings.HasPrefix(got, "-ERR 1 of 1 keys have changed") {
 			t.Errorf("%s", got)
 		}
 	})
 }
 
-// TestMigrateToItself hands a key over to where it is: it is refused or it stays.
+// TestMigrateToItself migrates a key to its own node: the command is refused, or the key stays.
 func TestMigrateToItself(t *testing.T) {
 	n := placeAt(t, prototest.StartNode(t, 2).Addr)
 	prototest.Do(t, n.Conn, "SET", "a", "1")
@@ -454,7 +454,7 @@ func TestMigrateToItself(t *testing.T) {
 	}
 }
 
-// TestMigrateOfManyKeys moves more keys than a run has, of all shards.
+// TestMigrateOfManyKeys migrates more keys than one run has, from all shards.
 func TestMigrateOfManyKeys(t *testing.T) {
 	source, target := placeAt(t, prototest.StartNode(t, 3).Addr), placeAt(t, prototest.StartRedis(t))
 	args := target.to("", "0", "60000", "KEYS")
@@ -471,8 +471,7 @@ func TestMigrateOfManyKeys(t *testing.T) {
 	}
 }
 
-// TestMigrateOfALargeValue sends more than a chunk, to a target that takes it bit
-// by bit.
+// TestMigrateOfALargeValue sends more than one chunk to a target that reads slowly.
 func TestMigrateOfALargeValue(t *testing.T) {
 	source, target := placeAt(t, prototest.StartNode(t, 1).Addr), placeAt(t, prototest.StartRedis(t))
 	value := strings.Repeat("0123456789abcdef", 1<<20)
@@ -485,8 +484,8 @@ func TestMigrateOfALargeValue(t *testing.T) {
 	}
 }
 
-// TestMigrateHoldsNobodyUp has a target that is silent: other clients of the node
-// go on, a MIGRATE too many is refused, and who goes away ends theirs at once.
+// TestMigrateHoldsNobodyUp has a silent target: other clients of the node continue, one MIGRATE too
+// many is refused, and a client that disconnects ends its own at once.
 func TestMigrateHoldsNobodyUp(t *testing.T) {
 	n := prototest.StartNode(t, 1)
 	target := startStubborn(t, func(int, []string) string { return "" })
@@ -511,7 +510,7 @@ func TestMigrateHoldsNobodyUp(t *testing.T) {
 	for _, c := range waiting[:4] {
 		c.Close()
 	}
-	// Theirs would last an hour.
+	// Otherwise these would last an hour.
 	prototest.Until(t, "they are forgotten", func() bool { return n.Registry.Len() == 5 })
 	prototest.Until(t, "places are free again", func() bool {
 		return prototest.Do(t, other, target.to("a", "0", "10")...) == "-IOERR error or timeout reading to target instance"
@@ -525,7 +524,7 @@ func TestMigrateHoldsNobodyUp(t *testing.T) {
 	}
 }
 
-// TestMigrateIsNoPartOfATransaction expects it to be refused as it is queued.
+// TestMigrateIsNoPartOfATransaction: MIGRATE is refused when it is queued.
 func TestMigrateIsNoPartOfATransaction(t *testing.T) {
 	n := prototest.StartNode(t, 1)
 	c, target := prototest.Dial(t, n.Addr), placeAt(t, prototest.StartNode(t, 1).Addr)
@@ -540,8 +539,8 @@ func TestMigrateIsNoPartOfATransaction(t *testing.T) {
 	}
 }
 
-// TestMigrateBetweenOthers sends it in a pipeline: what stands before it is answered
-// at once, and every reply has its place.
+// TestMigrateBetweenOthers sends MIGRATE in a pipeline: the commands before it are answered at
+// once, and every reply comes at its place.
 func TestMigrateBetweenOthers(t *testing.T) {
 	source, target := placeAt(t, prototest.StartNode(t, 1).Addr), placeAt(t, prototest.StartNode(t, 1).Addr)
 	got, err := source.Pipeline([]string{"SET", "a", "1"}, []string{"ECHO", strings.Repeat("x", 1000)}, target.to("a", "0", "60000"), []string{"GET", "a"})
@@ -550,7 +549,7 @@ func TestMigrateBetweenOthers(t *testing.T) {
 	}
 }
 
-// TestMigrateDoesNotShowPasswords looks at the slow log and at MONITOR.
+// TestMigrateDoesNotShowPasswords checks the slow log and MONITOR.
 func TestMigrateDoesNotShowPasswords(t *testing.T) {
 	n := prototest.StartNode(t, 1)
 	n.Set(func(s *client.Settings) { s.SlowerThanUs = 0 })
@@ -566,7 +565,7 @@ func TestMigrateDoesNotShowPasswords(t *testing.T) {
 	}
 }
 
-// TestMigrateSaysWhatCouldNotBeDeleted loses the shard once the target has the key.
+// TestMigrateSaysWhatCouldNotBeDeleted loses the shard after the target has taken the key.
 func TestMigrateSaysWhatCouldNotBeDeleted(t *testing.T) {
 	for err, want := range map[error]string{
 		cluster.ErrUnknown:  "-INDETERMINATE the target has taken 1 keys that may still be here: INDETERMINATE the command may or may not have been executed",
@@ -588,7 +587,7 @@ func TestMigrateSaysWhatCouldNotBeDeleted(t *testing.T) {
 	}
 }
 
-// TestMigrateWherePointed: cluster clients are sent to the node that leads.
+// TestMigrateWherePointed: cluster clients are redirected to the node that leads.
 func TestMigrateWherePointed(t *testing.T) {
 	n := prototest.StartNode(t, 2)
 	c, target := prototest.Dial(t, n.Addr), placeAt(t, prototest.StartNode(t, 1).Addr)
@@ -600,8 +599,8 @@ func TestMigrateWherePointed(t *testing.T) {
 	}
 }
 
-// TestMigrateSendsNothingToWhoRefused: a key must not come into another database,
-// nor to a server that did not let us in. Redis sends it all the same.
+// TestMigrateSendsNothingToWhoRefused: a key must not be sent to another database, nor to a server
+// that refused the login. Redis sends it all the same.
 func TestMigrateSendsNothingToWhoRefused(t *testing.T) {
 	source, target := placeAt(t, prototest.StartNode(t, 1).Addr), placeAt(t, prototest.StartRedis(t))
 	prototest.Do(t, source.Conn, "SET", "a", "1")
@@ -615,7 +614,7 @@ func TestMigrateSendsNothingToWhoRefused(t *testing.T) {
 	}
 }
 
-// A node of a Redis Cluster hands keys over with RESTORE-ASKING.
+// A node of a Redis Cluster migrates keys with RESTORE-ASKING.
 func TestARedisClusterMigratesToANode(t *testing.T) {
 	_, bus := prototest.Split(ports.FreeAddr(t))
 	cluster := placeAt(t, prototest.StartRedis(t, "--cluster-enabled", "yes", "--cluster-port", bus))
@@ -637,7 +636,7 @@ func TestARedisClusterMigratesToANode(t *testing.T) {
 	}
 }
 
-// RESTORE-ASKING is RESTORE, in a transaction, too; scripts do not know it.
+// RESTORE-ASKING equals RESTORE, also in a transaction. Scripts do not have it.
 func TestRestoreAsking(t *testing.T) {
 	n := prototest.StartNode(t, 1)
 	c, m := prototest.Dial(t, n.Addr), prototest.Dial(t, n.Addr)

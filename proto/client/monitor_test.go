@@ -2,8 +2,8 @@ package client
 
 import "testing"
 
-// A client that has just stopped monitoring is sent no line, not even by a goroutine
-// that began to send one before: a client of RESP2 would take the line for a reply.
+// A client that has just stopped monitoring gets no more lines, not even from a goroutine that was
+// about to send one: a client of RESP2 would take the line for a reply.
 func TestWhoCeasesToMonitorIsShownNothing(t *testing.T) {
 	m, p := &monitors{}, &pushes{held: true}
 	m.add(p)

@@ -13,7 +13,7 @@ import (
 	"lockstep/tests/kit/respconn"
 )
 
-// monitored is what a monitor sees of a script, up to the ECHO at its end.
+// monitored returns what a monitor sees of a script, up to the ECHO at its end.
 func monitored(t *testing.T, addr, script string) string {
 	t.Helper()
 	m := prototest.Dial(t, addr)
@@ -38,7 +38,7 @@ func monitored(t *testing.T, addr, script string) string {
 	}
 }
 
-// monitorMarks are what must differ: times and addresses.
+// monitorMarks match the parts that differ: times and addresses.
 var monitorMarks = regexp.MustCompile(`\d+\.\d{6} \[(\d+) 127\.0\.0\.1:\d+\]`)
 
 var monitorScripts = map[string]string{
@@ -67,7 +67,7 @@ func TestMonitorShowsWhatRedisShows(t *testing.T) {
 	prototest.InBoth(t, n.Addr, redis, "refused", "MONITOR x\nMULTI\nMONITOR\nPING\nEXEC")
 }
 
-// A client that monitors sees itself, its replies first; RESET ends that.
+// A monitoring client sees its own commands, after their replies. RESET ends monitoring.
 func TestWhoMonitorsMayGoOn(t *testing.T) {
 	redis := prototest.StartRedis(t)
 	n := prototest.StartNode(t, 1)
@@ -97,8 +97,8 @@ func TestWhoMonitorsMayGoOn(t *testing.T) {
 	}
 }
 
-// A monitor that does not read is cut off at the output limit, and holds up
-// nobody; one that reads meanwhile loses nothing.
+// A monitor that does not read is cut off at the output limit and delays no other client. A monitor
+// that reads loses nothing.
 func TestASlowMonitorIsCutOff(t *testing.T) {
 	n := prototest.StartNode(t, 1)
 	n.Set(func(s *client.Settings) { s.NormalOutput.HardBytes = 1 << 20 })
@@ -127,7 +127,7 @@ func TestASlowMonitorIsCutOff(t *testing.T) {
 	}
 }
 
-// What several clients run is seen whole and in each client's order.
+// A monitor sees all commands of several clients, in the order of each client.
 func TestMonitorSeesAllClients(t *testing.T) {
 	n := prototest.StartNode(t, 1)
 	m := prototest.Dial(t, n.Addr)

@@ -78,7 +78,7 @@ func TestAPauseHoldsWhatItShould(t *testing.T) {
 	prototest.Until(t, "nobody is held", func() bool { return n.Stats.Blocked.Load() == 0 })
 }
 
-// What comes before a held command is answered; what comes after it waits.
+// Commands before a held one are answered; commands after it wait.
 func TestAPauseKeepsTheOrderOfReplies(t *testing.T) {
 	n := prototest.StartNode(t, 1)
 	admin, c := prototest.Dial(t, n.Addr), prototest.Dial(t, n.Addr)
@@ -109,7 +109,7 @@ func TestAPauseKeepsTheOrderOfReplies(t *testing.T) {
 	}
 }
 
-// A transaction that writes is held at its first write.
+// A transaction with writes is held at its first write.
 func TestAPauseOfWritesHoldsTransactions(t *testing.T) {
 	n := prototest.StartNode(t, 1)
 	admin, c := prototest.Dial(t, n.Addr), prototest.Dial(t, n.Addr)
@@ -123,7 +123,7 @@ func TestAPauseOfWritesHoldsTransactions(t *testing.T) {
 	}
 }
 
-// Who goes away while held leaves nothing behind, and has not run the command.
+// A client that disconnects while held leaves nothing behind, and its command has not run.
 func TestWhoGoesAwayDuringAPauseIsForgotten(t *testing.T) {
 	n := prototest.StartNode(t, 1)
 	admin, c := prototest.Dial(t, n.Addr), prototest.Dial(t, n.Addr)
@@ -144,7 +144,7 @@ func TestWhoGoesAwayDuringAPauseIsForgotten(t *testing.T) {
 	}
 }
 
-// A pause ends by itself, and of two the later end holds.
+// A pause ends by itself. Of two pauses the later end counts.
 func TestAPauseEndsByItself(t *testing.T) {
 	n := prototest.StartNode(t, 1)
 	admin, c := prototest.Dial(t, n.Addr), prototest.Dial(t, n.Addr)
@@ -160,7 +160,7 @@ func TestAPauseEndsByItself(t *testing.T) {
 	}
 }
 
-// CLIENT LIST and KILL tell those who listen from the others.
+// CLIENT LIST and KILL distinguish clients with subscriptions from the others.
 func TestClientTypes(t *testing.T) {
 	n := prototest.StartNode(t, 1)
 	admin, listener, monitor := prototest.Dial(t, n.Addr), prototest.Dial(t, n.Addr), prototest.Dial(t, n.Addr)

@@ -10,8 +10,8 @@ import (
 	"lockstep/tests/kit/respconn"
 )
 
-// What a client that listens is told, and what it may do, is what redis-server
-// says.
+// A client with subscriptions gets the same replies, and may run the same commands, as with
+// redis-server.
 func TestListeningIsAsRedisDoesIt(t *testing.T) {
 	ours, redis := prototest.StartNode(t, 1), prototest.StartRedis(t)
 	for name, script := range map[string]string{
@@ -43,7 +43,8 @@ func readNext(t *testing.T, c *respconn.Conn) string {
 	return strings.Join(strings.Fields(v.String()), " ")
 }
 
-// listen runs the same on both servers and compares what a listener hears.
+// TestMessagesAreAsRedisSendsThem runs the same commands on both servers and compares what a
+// subscriber receives.
 func TestMessagesAreAsRedisSendsThem(t *testing.T) {
 	ours, redis := prototest.StartNode(t, 1), prototest.StartRedis(t)
 	heard := func(addr string) (all []string) {
@@ -71,8 +72,8 @@ func TestMessagesAreAsRedisSendsThem(t *testing.T) {
 		}
 		return all
 	}
-	// Redis sends a message to a client's patterns in no order that is promised;
-	// ours is sorted by pattern.
+	// Redis sends a message that matches several patterns of a client in an undefined order; a node
+	// sends it sorted by pattern.
 	want, got := heard(redis), heard(ours.Addr)
 	if a, b := sortedLines(want), sortedLines(got); a != b {
 		t.Error(prototest.Difference(a, b))
@@ -91,8 +92,8 @@ func sortedLines(all []string) string {
 	return strings.Join(lines, "\n")
 }
 
-// Messages of one connection arrive in order, after what it wrote before them,
-// also when it sends a long pipeline.
+// Messages of one connection arrive in order, and after the writes before them, also from a long
+// pipeline.
 func TestAPipelineOfMessagesKeepsOrder(t *testing.T) {
 	n := prototest.StartNode(t, 2)
 	listener, speaker := prototest.Dial(t, n.Addr), prototest.Dial(t, n.Addr)
@@ -123,8 +124,8 @@ func TestAPipelineOfMessagesKeepsOrder(t *testing.T) {
 	}
 }
 
-// A connection has so many subscriptions and no more. One command with too many
-// adds none; those that are there already do not count again.
+// The number of subscriptions of a connection is bounded. A command with too many adds none.
+// Existing ones do not count again.
 func TestSubscriptionsAreBounded(t *testing.T) {
 	n := prototest.StartNode(t, 1)
 	c := prototest.Dial(t, n.Addr)
@@ -165,7 +166,7 @@ func TestSubscriptionsAreBounded(t *testing.T) {
 	if got := send(names("PSUBSCRIBE", 0, 2), 2); !strings.HasSuffix(got, fmt.Sprint(most)) {
 		t.Errorf("subscribed again: %s", got)
 	}
-	// It hears, and is soon rid of them all.
+	// It receives messages, and can soon remove all its subscriptions.
 	if got := prototest.Do(t, prototest.Dial(t, n.Addr), "PUBLISH", "n99999*", "x"); got != ":6" {
 		t.Errorf("receivers %s", got) // the channel itself, and the patterns n9*, n99*, ...
 	}
@@ -182,7 +183,7 @@ func TestSubscriptionsAreBounded(t *testing.T) {
 	})
 }
 
-// A subscriber that does not read is cut off at its limit, and stops nobody.
+// A subscriber that does not read is cut off at its limit and delays no other client.
 func TestASlowSubscriberIsCutOff(t *testing.T) {
 	n := prototest.StartNode(t, 1)
 	s := *n.Configured.Load()
@@ -204,8 +205,8 @@ func TestASlowSubscriberIsCutOff(t *testing.T) {
 	}
 }
 
-// What is published before a channel is given up stands before the confirmation: behind
-// the last one a client of RESP2 takes everything for a reply.
+// A message that is published before an unsubscription comes before the confirmation: after the
+// last one a client of RESP2 takes everything for a reply.
 func TestNoMessageComesBehindTheLastConfirmation(t *testing.T) {
 	for _, proto := range []string{"2", "3"} {
 		for _, giveUp := range [][]string{{"UNSUBSCRIBE", "a"}, {"UNSUBSCRIBE"}} {

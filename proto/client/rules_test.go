@@ -11,8 +11,8 @@ import (
 	"lockstep/tests/kit/respconn"
 )
 
-// Rules that change while a client waits hold for what it does next, however much of
-// it was sent before.
+// Rules that change while a client waits apply to everything it does next, even to commands that it
+// sent before.
 
 // ann logs in as a user who may do everything.
 func ann(t *testing.T, n *prototest.Node) *respconn.Conn {
@@ -25,7 +25,7 @@ func ann(t *testing.T, n *prototest.Node) *respconn.Conn {
 	return c
 }
 
-// rule gives ann a rule, as a node does: clients are judged behind it.
+// rule gives ann a rule. As on a node, clients are then judged by it.
 func rule(t *testing.T, n *prototest.Node, args ...string) {
 	t.Helper()
 	if got := prototest.Do(t, prototest.Dial(t, n.Addr), append([]string{"ACL"}, args...)...); strings.HasPrefix(got, "-") {
@@ -92,7 +92,7 @@ func TestARuleThatComesWhileASubscriptionIsMade(t *testing.T) {
 		t.Fatal(err)
 	}
 	prototest.Until(t, "ann is cut off", func() bool { _, err := c.Read(); return err != nil })
-	// Its subscriptions end behind the connection.
+	// Its subscriptions end after the connection.
 	other := prototest.Dial(t, n.Addr)
 	prototest.Until(t, "nobody listens", func() bool { return prototest.Do(t, other, "PUBLISH", "secret", "x") == ":0" })
 }
@@ -113,15 +113,15 @@ func TestARuleThatComesWhileAPauseBeginsToHold(t *testing.T) {
 	delUser := prototest.Once(func() { rule(t, n, "DELUSER", "ann") })
 	before := func(int, *cluster.Call) error { (*delUser)(); return nil }
 	n.Exec.Lost.Store(&before)
-	// The read runs when the write behind it is held.
+	// The read runs once the write behind it is held.
 	if err := c.Write(append(respconn.Command("GET", "a"), respconn.Command("SET", "a", "1")...)); err != nil {
 		t.Fatal(err)
 	}
 	prototest.Until(t, "ann is cut off", func() bool { return !strings.Contains(prototest.Do(t, admin, "CLIENT", "LIST"), "user=ann") })
 }
 
-// Entries of ACL LOG have a number of their own and two times, as since Redis 7.2; one
-// that is refused again keeps its number and the first time.
+// Entries of ACL LOG have a number and two times, as since Redis 7.2. If an entry occurs again, it
+// keeps its number and its first time.
 func TestEntriesOfTheACLLogAreNumbered(t *testing.T) {
 	admin := prototest.Dial(t, prototest.StartNode(t, 1).Addr)
 	prototest.Do(t, admin, "ACL", "SETUSER", "ann", "on", ">pw", "~a", "+get", "+auth")
@@ -157,7 +157,7 @@ func TestEntriesOfTheACLLogAreNumbered(t *testing.T) {
 	}
 }
 
-// What is refused at EXEC stands in ACL LOG as Redis has it.
+// Refusals at EXEC have the same entries in ACL LOG as with Redis.
 func TestWhatIsRefusedAtExecIsLogged(t *testing.T) {
 	redis, n := prototest.StartRedis(t), prototest.StartNode(t, 1)
 	var said [2]string
@@ -176,16 +176,15 @@ func TestWhatIsRefusedAtExecIsLogged(t *testing.T) {
 	}
 }
 
-// newestOfLog is the newest entry of ACL LOG up to its age. Since 7.2 an entry has three
-// more fields, at its end.
+// newestOfLog returns the newest entry of ACL LOG up to its age. Since 7.2 an entry has three more
+// fields, at its end.
 func newestOfLog(t *testing.T, admin *respconn.Conn) string {
 	t.Helper()
 	before, _, _ := strings.Cut(prototest.Do(t, admin, "ACL", "LOG"), `"age-seconds"`)
 	return strings.Replace(before, "*20\n", "*14\n", 1)
 }
 
-// AUTH within a transaction makes the client another user for what stands behind it,
-// as with Redis.
+// AUTH within a transaction changes the client's user for the commands behind it, as with Redis.
 func TestATransactionIsJudgedByWhoItLogsInAs(t *testing.T) {
 	redis, n := prototest.StartRedis(t), prototest.StartNode(t, 1)
 	for _, queue := range [][]string{
@@ -222,7 +221,7 @@ func TestATransactionIsJudgedByWhoItLogsInAs(t *testing.T) {
 			}
 			said[i] += "\n" + prototest.Do(t, admin, "GET", "a")
 			if strings.HasPrefix(queue[1], "EVAL") {
-				continue // No node stands behind this one, to be told what scripts do.
+				continue // no node is there to receive notices about scripts
 			}
 			said[i] += "\n" + newestOfLog(t, admin)
 		}
@@ -232,8 +231,8 @@ func TestATransactionIsJudgedByWhoItLogsInAs(t *testing.T) {
 	}
 }
 
-// A txn bears the rules of one user. Where its scripts would run as two, nothing runs:
-// else one of them would be judged as somebody else.
+// A txn carries the rules of one user. If its scripts would run as two users nothing runs: one of
+// the scripts would be judged by the wrong rules.
 func TestTheScriptsOfATransactionRunAsOneUser(t *testing.T) {
 	n := prototest.StartNode(t, 1)
 	for name, rules := range map[string]string{"ann": "~a +@all -set", "bob": "~* &* +@all", "eve": "~* +@all -set"} {
@@ -244,7 +243,7 @@ func TestTheScriptsOfATransactionRunAsOneUser(t *testing.T) {
 	for _, c := range []struct {
 		queue []string
 		want  string
-		// refused is how many scripts are not let set the key.
+		// refused is how many scripts are not allowed to set the key.
 		refused int
 	}{
 		{[]string{script, "AUTH bob pw", script}, "*3", 0},
@@ -274,7 +273,7 @@ func TestTheScriptsOfATransactionRunAsOneUser(t *testing.T) {
 	}
 }
 
-// What is refused is refused before anything is locked: no shard hears of it (B5).
+// A refused command is refused before anything is locked, and reaches no shard (B5).
 func TestWhatIsRefusedReachesNoShard(t *testing.T) {
 	n := prototest.StartNode(t, 1)
 	c := ann(t, n)
@@ -305,8 +304,8 @@ func TestWhatIsRefusedReachesNoShard(t *testing.T) {
 	}
 }
 
-// Who looks whom the rules forbid may do so with those of a moment ago: they are no reason
-// to cut off a user who has come since, or to end a wait that is allowed again.
+// A check by rules that are out of date must not cut off a user that was made since, or end a wait
+// that is allowed again.
 func TestRulesOfAMomentAgoHarmNobody(t *testing.T) {
 	n := prototest.StartNode(t, 1)
 	admin, none := prototest.Dial(t, n.Addr), n.Users.Users()

@@ -8,8 +8,8 @@ import (
 	"lockstep/engine/commands"
 )
 
-// TestATableIsWholeOrThereIsNone: a row without a handler, with two, or a handler without a row ends the program at its
-// start. That the program's own table is whole, package admin tests.
+// TestATableIsWholeOrThereIsNone: a row without a handler or with two, or a handler without a row,
+// ends the program at its start. Package admin tests that the program's own table is complete.
 func TestATableIsWholeOrThereIsNone(t *testing.T) {
 	nothing := func(*Request, [][]byte) {}
 	for _, c := range []struct {

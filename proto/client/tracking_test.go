@@ -12,14 +12,13 @@ import (
 	"lockstep/tests/kit/respconn"
 )
 
-// talk is a conversation of several connections with one server, written down.
-// After each command every connection asks for an echo, so that whatever was
-// pushed before is read.
+// talk records a conversation of several connections with one server. After each command every
+// connection sends an ECHO, so that everything that was pushed before is read.
 type talk struct {
 	t     *testing.T
 	addr  string
 	conns map[string]*talker
-	// ids are those of all connections there were, by id.
+	// ids are the ids of all connections so far, with their names.
 	ids   map[string]string
 	lines []string
 	marks int
@@ -33,8 +32,8 @@ type talker struct {
 	quiet, multi bool
 }
 
-// runTalk runs lines "who command"; "who new" and "who close" open and close a
-// connection, and <who> stands for its id.
+// runTalk runs lines "name command". "name new" and "name close" open and close a connection, and
+// <name> stands for its id.
 func runTalk(t *testing.T, addr, script string) []string {
 	k := &talk{t: t, addr: addr, conns: map[string]*talker{}, ids: map[string]string{}}
 	for line := range strings.Lines(script) {
@@ -59,7 +58,7 @@ func (k *talk) line(line string) {
 	case "close":
 		k.conns[who].conn.Close()
 		delete(k.conns, who)
-		// The server has noticed when the connection is not listed any more.
+		// The server has noticed the end when the connection is no longer listed.
 		probe := prototest.Dial(k.t, k.addr)
 		defer probe.Close()
 		prototest.Until(k.t, "the connection is gone", func() bool { return strings.Count(prototest.Do(k.t, probe, "CLIENT", "LIST"), "id=") == len(k.conns)+1 })
@@ -85,7 +84,7 @@ func (k *talk) line(line string) {
 		c.quiet = word == "client"
 	}
 	k.lines = append(k.lines, line)
-	// Once it has its reply, everything has been pushed.
+	// Once the connection has its reply, all pushes have been sent.
 	k.hear(who, true)
 	for _, name := range k.names() {
 		if name != who {
@@ -103,9 +102,8 @@ func (k *talk) names() []string {
 	return names
 }
 
-// hear writes down what a connection is told; if it has asked, up to its reply
-// at least. What is sent behind a pipeline's replies comes behind them all, so the
-// echo is asked for when the reply is there.
+// hear records what a connection receives; if asked is set, at least up to its reply. Pushes come
+// after all replies of a pipeline, so the ECHO is sent when the reply is there.
 func (k *talk) hear(name string, asked bool) {
 	c := k.conns[name]
 	for asked {
@@ -534,9 +532,8 @@ var talks = map[string]string{
 		a client info`,
 }
 
-// With NOLOOP a client's own change leaves its registration standing, for it may
-// be that of a read behind the change. Redis, which registers when it reads, takes
-// it away.
+// With NOLOOP a client's own change keeps its registration, which may belong to a read after the
+// change. Redis registers at the read, and removes the registration.
 func TestOwnChangesLeaveRegistrationsStanding(t *testing.T) {
 	n := prototest.StartNode(t, 1)
 	var raw []byte
@@ -558,7 +555,7 @@ func TestOwnChangesLeaveRegistrationsStanding(t *testing.T) {
 	}
 }
 
-// What differs from redis-server: see docs/compatibility.md.
+// These are the differences from redis-server: see docs/compatibility.md.
 func TestWhereTrackingDiffersFromRedis(t *testing.T) {
 	n := prototest.StartNode(t, 1)
 	a, b := prototest.Dial(t, n.Addr), prototest.Dial(t, n.Addr)
@@ -581,19 +578,19 @@ func TestWhereTrackingDiffersFromRedis(t *testing.T) {
 			}
 		}
 	}
-	// Of a transaction in which tracking begins, what is read then is in doubt.
+	// If tracking begins in a transaction, invalidations follow for the values that are read then.
 	send(a, "MULTI", "GET k", "CLIENT TRACKING ON", "MGET k l", "SET k 1", "EXEC")
 	wants(a, "+OK", "+QUEUED", "+QUEUED", "+QUEUED", "+QUEUED", "*4 (null) +OK *2 (null) (null) +OK",
 		`>2 "invalidate" *1 "k"`, `>2 "invalidate" *1 "l"`)
-	// Messages stand behind the replies of a whole pipeline.
+	// Pushes come after the replies of a whole pipeline.
 	send(a, "GET k", "SET k 2", "ECHO x")
 	wants(a, `"1"`, "+OK", `"x"`, `>2 "invalidate" *1 "k"`)
-	// Another database has another content.
+	// Another database has other contents.
 	send(a, "GET k")
 	wants(a, `"2"`)
 	prototest.Do(t, b, "SWAPDB", "0", "1")
 	wants(a, `>2 "invalidate" (null)`)
-	// A client of RESP2 is told in RESP2, whatever speaks the one that tracks.
+	// A client of RESP2 gets RESP2, whatever protocol the tracking client uses.
 	id := strings.TrimPrefix(prototest.Do(t, b, "CLIENT", "ID"), ":")
 	send(b, "SUBSCRIBE c")
 	wants(b, `*3 "subscribe" "c" :1`)
@@ -602,8 +599,8 @@ func TestWhereTrackingDiffersFromRedis(t *testing.T) {
 	wants(b, `*3 "message" "__redis__:invalidate" (nil)`)
 }
 
-// Of a transaction in which a client begins to listen by prefix, what is read then is in
-// doubt, too, as far as it listens.
+// If a client begins to listen by prefix in a transaction, invalidations follow for the values that
+// are read then, as far as they match.
 func TestWhatIsReadAsListeningBeginsIsInDoubt(t *testing.T) {
 	n := prototest.StartNode(t, 1)
 	c := prototest.Dial(t, n.Addr)
@@ -621,7 +618,7 @@ func TestWhatIsReadAsListeningBeginsIsInDoubt(t *testing.T) {
 	}
 }
 
-// Each client is sent the same messages at the same moments as by redis-server.
+// Each client gets the same messages at the same moments as from redis-server.
 func TestTrackingIsAsRedisDoesIt(t *testing.T) {
 	ours, redis := prototest.StartNode(t, 1), prototest.StartRedis(t)
 	for name, script := range talks {
@@ -636,8 +633,8 @@ func TestTrackingIsAsRedisDoesIt(t *testing.T) {
 	prototest.Until(t, "nothing is left behind", func() bool { return ours.Exec.Tracking.Counts() == tracking.Counts{} })
 }
 
-// TestPrefixesAreBounded: a client with more prefixes than anybody needs is told
-// so and keeps those it has; the last pair of many that overlaps is found.
+// TestPrefixesAreBounded: a client with too many prefixes gets an error and keeps those it has. The
+// last overlapping pair of many is found.
 func TestPrefixesAreBounded(t *testing.T) {
 	n := prototest.StartNode(t, 1)
 	c := prototest.Dial(t, n.Addr)
@@ -673,15 +670,15 @@ func TestPrefixesAreBounded(t *testing.T) {
 	}
 }
 
-// What came in one protocol is not sent in another one: behind RESET and HELLO 2
-// nothing stands that a client of RESP2 does not expect.
+// A push that came under one protocol is not sent under another one: after RESET and HELLO 2
+// nothing follows that a client of RESP2 does not expect.
 func TestNoPushBehindAChangeOfProtocol(t *testing.T) {
 	n := prototest.StartNode(t, 1)
 	for _, change := range [][]string{{"RESET"}, {"HELLO", "2"}} {
 		c := prototest.Dial(t, n.Addr)
 		prototest.Do(t, c, "HELLO", "3")
 		prototest.Do(t, c, "CLIENT", "TRACKING", "ON")
-		// CLIENT LIST has what is before it run.
+		// CLIENT LIST runs the commands before it.
 		replies, err := c.Pipeline([]string{"GET", "k"}, []string{"SET", "k", "v"}, []string{"CLIENT", "LIST"}, change, []string{"QUIT"})
 		if err != nil || len(replies) != 5 || replies[4].String() != "+OK" {
 			t.Fatal(replies, err)

@@ -10,7 +10,7 @@ import (
 	"lockstep/tests/kit/respconn"
 )
 
-// The versions of many keys are more than a shard answers at once.
+// The versions of many keys are more than a shard returns at once.
 func TestManyKeysAreWatched(t *testing.T) {
 	n := prototest.StartNode(t, 1)
 	n.Exec.RepliesMax.Store(1000)
@@ -33,7 +33,7 @@ func TestManyKeysAreWatched(t *testing.T) {
 	}
 }
 
-// A blocked client is seen to go behind all that it has sent.
+// The server notices that a blocked client disconnects, even after it has sent many more commands.
 func TestWhoGoesAwayBehindMuchIsForgotten(t *testing.T) {
 	n := prototest.StartNode(t, 1)
 	for _, command := range [][]string{{"BLPOP", "list", "0"}, {"SET", "a", "1"}} {
@@ -59,7 +59,7 @@ func TestWhoGoesAwayBehindMuchIsForgotten(t *testing.T) {
 	}
 }
 
-// Who sends more behind a blocked command than may be buffered is cut off.
+// A client that sends more than may be buffered behind a blocked command is cut off.
 func TestWhatIsSentBehindAWaitIsBounded(t *testing.T) {
 	n := prototest.StartNode(t, 1)
 	n.Set(func(s *client.Settings) { s.QueryBytesMax = 1 << 20 })

@@ -34,8 +34,8 @@ func commandOf(t *testing.T, line string) (*command.Spec, [][]byte) {
 	return spec, args
 }
 
-// What scripts do is counted and logged as in Redis: SLOWLOG without a client's
-// address, ACL LOG in the context lua.
+// The commands of scripts are counted and logged as in Redis: SLOWLOG without a client's address,
+// ACL LOG with the context lua.
 func TestScriptsAreCounted(t *testing.T) {
 	w := newWitness(&bytes.Buffer{}, slog.LevelInfo)
 	set, args := commandOf(t, "set k v")
@@ -64,8 +64,8 @@ func TestScriptsAreCounted(t *testing.T) {
 	}
 }
 
-// What a script of another node's client did is for that node: lines where somebody
-// monitors there, and what was refused.
+// Notices about a script of another node's client go to that node: lines if a client monitors
+// there, and refusals.
 func TestCallersElsewhereAreTold(t *testing.T) {
 	here, there := newWitness(&bytes.Buffer{}, slog.LevelInfo), newWitness(&bytes.Buffer{}, slog.LevelInfo)
 	told := 0
@@ -99,7 +99,7 @@ func TestCallersElsewhereAreTold(t *testing.T) {
 	}
 }
 
-// redis.log reaches the log at its level, a bounded number of times a second.
+// redis.log reaches the log at its level, with a bounded number of lines a second.
 func TestScriptsTalkWithinBounds(t *testing.T) {
 	var log bytes.Buffer
 	w := newWitness(&log, slog.LevelInfo)
@@ -137,4 +137,4 @@ func TestScriptsPublishToAllNodes(t *testing.T) {
 	}
 }
 
-// No argument that may be a password is shown, however the options stand.
+// No argument that may be a password is shown, whatever the order of the options.

@@ -19,16 +19,16 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// echo is a guest that sends back what comes. Now and then it leaves the loop, and
-// goes on by a goroutine for a while.
+// echo is a guest that sends back its input. Now and then it leaves the loop, and a goroutine
+// continues for a while.
 type echo struct {
 	conn  *Conn
 	r     *rand.Rand
 	ended chan struct{}
-	// inside is set while the guest is called: never twice at a time.
+	// inside is true while the guest is called: there must be one call at a time.
 	inside atomic.Bool
 	ticks  atomic.Int64
-	// flying: an answer is on its way, which Called sends.
+	// flying is true if an answer is on its way, which Called sends.
 	flying bool
 	more   bool
 	answer []byte
@@ -45,11 +45,11 @@ func (e *echo) enter(t *testing.T) func() {
 type testedEcho struct {
 	*echo
 	t *testing.T
-	// mayEnd: the connection may be closed at any time.
+	// mayEnd is true if the connection may be closed at any time.
 	mayEnd bool
 }
 
-// sent judges how sending went.
+// sent checks the result of a write.
 func (e testedEcho) sent(err error) {
 	if err != nil && !e.mayEnd {
 		e.t.Error(err)
@@ -81,7 +81,7 @@ func (e testedEcho) step() {
 		}
 		switch e.r.Intn(4) {
 		case 0:
-			// A goroutine goes on, and comes back.
+			// A goroutine continues, and then comes back.
 			e.conn.Leave()
 			data := append([]byte(nil), e.buf[:n]...)
 			go e.outside(data)
@@ -139,7 +139,7 @@ func newLoop(t *testing.T) *Loop {
 	return l
 }
 
-// pair is a connection of a loop, outside it, and its other end.
+// pair returns a connection of a loop, outside it, and the other end.
 func pair(t *testing.T, l *Loop) (*Conn, *net.TCPConn) {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -163,8 +163,8 @@ func pair(t *testing.T, l *Loop) (*Conn, *net.TCPConn) {
 	return c, far.(*net.TCPConn)
 }
 
-// Everything that comes is answered, in order, whoever has the connection just then,
-// and its end is noticed even where it comes together with the last bytes.
+// All input is answered, in order, whether the loop or a goroutine has the connection. The end of
+// the input is noticed even if it comes together with the last bytes.
 func TestNothingIsOverlooked(t *testing.T) {
 	l := newLoop(t)
 	var all sync.WaitGroup
@@ -227,8 +227,8 @@ func within(t *testing.T, done <-chan struct{}) {
 	}
 }
 
-// A descriptor that was closed is another's soon: what the old connection does must
-// not reach it.
+// A closed descriptor soon belongs to another connection: the old connection must not affect that
+// one.
 func TestAPlaceIsUsedAgain(t *testing.T) {
 	l := newLoop(t)
 	defer l.Close()
@@ -293,8 +293,8 @@ func TestDeadlinesEndWaiting(t *testing.T) {
 	}
 }
 
-// Who does not read makes a writer wait, no longer than its deadline; who reads
-// again gets everything.
+// If the other side does not read, a writer waits until its deadline at most. If it reads again, it
+// gets everything.
 func TestAWriterWaitsForRoom(t *testing.T) {
 	l := newLoop(t)
 	defer l.Close()
@@ -382,8 +382,8 @@ func TestADeadlineOutlivesTheLoop(t *testing.T) {
 	}
 }
 
-// A writer that finds no room, and then that the connection has left its loop, waits
-// for nothing that the loop would tell.
+// A writer finds no room, and then the connection leaves its loop: the writer does not wait for a
+// report of the loop.
 func TestAWriterDoesNotWaitForALoopThatWasLeft(t *testing.T) {
 	l := newLoop(t)
 	defer l.Close()
@@ -410,7 +410,7 @@ func (g *counted) Ready()  { g.readies.Add(1) }
 func (g *counted) Called() { g.calls.Add(1) }
 func (g *counted) Tick()   { g.ticks.Add(1) }
 
-// A goroutine that has what a guest waits for calls the guest, if the loop sleeps.
+// A goroutine that has what a guest waits for calls the guest itself, if the loop sleeps.
 func TestACallBorrowsALoopThatSleeps(t *testing.T) {
 	l := newLoop(t)
 	defer l.Close()
@@ -418,7 +418,7 @@ func TestACallBorrowsALoopThatSleeps(t *testing.T) {
 	g := &counted{}
 	c.Enter(g)
 	for n := range int64(100) {
-		// It may be awake for a moment: a signal wakes it, too.
+		// The loop may be awake for a moment: a signal also wakes it.
 		for begun := time.Now(); g.readies.Load() == 0 || !l.borrow(c); runtime.Gosched() {
 			if time.Since(begun) > time.Minute {
 				t.Fatal("the loop is not lent")
@@ -435,7 +435,7 @@ func TestACallBorrowsALoopThatSleeps(t *testing.T) {
 	}
 }
 
-// A guest may be called for while it comes back into the loop.
+// A guest may be called while it comes back into the loop.
 func TestACallMeetsAnEntry(t *testing.T) {
 	l := newLoop(t)
 	defer l.Close()
@@ -459,7 +459,7 @@ func TestACallMeetsAnEntry(t *testing.T) {
 	}
 }
 
-// clocked is a guest that wants ticks until it has had three of a closed connection.
+// clocked is a guest that wants ticks, until it has had three after its connection was closed.
 type clocked struct {
 	conn *Conn
 	shut bool
@@ -484,7 +484,7 @@ func (g *clocked) Tick() {
 	}
 }
 
-// A connection that is closed is called by the clock until its guest has left.
+// The clock calls the guest of a closed connection until the guest has left.
 func TestTicksOutliveAClose(t *testing.T) {
 	l := newLoop(t)
 	defer l.Close()
@@ -495,7 +495,7 @@ func TestTicksOutliveAClose(t *testing.T) {
 	within(t, g.done)
 }
 
-// reader is a guest that trusts a short read where it may.
+// reader is a guest that relies on a short read if it may.
 type reader struct {
 	conn *Conn
 	mu   sync.Mutex
@@ -517,7 +517,7 @@ func (g *reader) Ready() {
 	}
 }
 
-// A read ends where an urgent byte stood, though there is more behind it.
+// A read ends at an urgent byte, although more input is behind it.
 func TestUrgentBytesHideNothing(t *testing.T) {
 	l := newLoop(t)
 	defer l.Close()
@@ -564,8 +564,8 @@ func (*clocked) Flush() {}
 // Flush implements Guest.
 func (*reader) Flush() {}
 
-// flushed is a guest that has a flush wait for each time it is called, and tells what
-// came about; the first call waits.
+// flushed is a guest that asks for a flush at each call, and records the calls. The first call
+// waits.
 type flushed struct {
 	conn *Conn
 	name string
@@ -590,8 +590,8 @@ func (g *flushed) Called() { g.conn.Later() }
 func (g *flushed) Tick()   {}
 func (g *flushed) Flush()  { g.tell <- "flush " + g.name }
 
-// awaitInput returns when there is something to read: on a busy machine the kernel may
-// take a moment to bring it.
+// awaitInput waits until there is something to read: on a busy machine the kernel may take a moment
+// to deliver it.
 func awaitInput(t *testing.T, c *Conn) {
 	t.Helper()
 	n := 0
@@ -603,8 +603,8 @@ func awaitInput(t *testing.T, c *Conn) {
 	}
 }
 
-// Those that have something at one time are flushed together when all were called, once
-// each, but not too many.
+// Guests with output at the same time are flushed together, after all of them were called, each
+// once, but not too many at a time.
 func TestFlushesComeTogether(t *testing.T) {
 	l := newLoop(t)
 	defer l.Close()
@@ -622,7 +622,7 @@ func TestFlushesComeTogether(t *testing.T) {
 		awaitInput(t, c)
 		c.Enter(g)
 	}
-	// The loop was busy with the first until all had come.
+	// The loop was busy with the first guest until all had input.
 	close(begin)
 	var order []string
 	for len(order) < 2*conns {
@@ -654,7 +654,7 @@ func TestFlushesComeTogether(t *testing.T) {
 	}
 }
 
-// Who borrows a loop flushes what its call has left.
+// A goroutine that borrows a loop also flushes the output of its call.
 func TestABorrowedLoopIsFlushed(t *testing.T) {
 	l := newLoop(t)
 	defer l.Close()

@@ -14,8 +14,7 @@ type ear struct {
 	mu    sync.Mutex
 	proto int
 	heard []string
-	// owed: a kick is to come; kicks are those that came, and kicked, where it is set,
-	// is told of each.
+	// owed is true if a kick must come. kicks counts the kicks, and kicked, if set, is sent each.
 	owed   bool
 	kicks  int
 	kicked chan struct{}
@@ -117,7 +116,7 @@ func TestMessagesReachWhoListens(t *testing.T) {
 	}
 }
 
-// Messages of one publisher arrive in order, whoever comes and goes meanwhile.
+// Messages of one publisher arrive in order, whichever subscribers come and go meanwhile.
 func TestOrderWithManyAtWork(t *testing.T) {
 	h := New()
 	steady := &ear{}
@@ -142,7 +141,7 @@ func TestOrderWithManyAtWork(t *testing.T) {
 	}
 }
 
-// The first and the last subscriber of a watched channel are noticed.
+// The first and the last subscriber of a watched channel are reported.
 func TestWatchedChannels(t *testing.T) {
 	h, changes := New(), 0
 	h.Watch(func() { changes++ }, "__keyspace@", "__keyevent@")

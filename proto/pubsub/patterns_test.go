@@ -12,8 +12,8 @@ import (
 	"lockstep/engine/glob"
 )
 
-// Patterns that come and go: those that match a channel are found, sorted,
-// whatever their literal beginnings are.
+// Patterns are added and removed: all that match a channel are found, sorted, whatever their
+// literal beginnings.
 func TestMatchingPatternsAreFound(t *testing.T) {
 	g := rand.New(rand.NewSource(1))
 	text := func(letters string, n int) string {
@@ -70,8 +70,8 @@ func TestMatchingPatternsAreFound(t *testing.T) {
 	}
 }
 
-// A message is compared with the patterns that begin as its channel does, not
-// with all that are there.
+// A message is compared only with patterns that have the same beginning as its channel, not with
+// all.
 func TestAMessageLooksAtFewPatterns(t *testing.T) {
 	p := newPatterns()
 	for i := range 100_000 {
@@ -88,7 +88,7 @@ func TestAMessageLooksAtFewPatterns(t *testing.T) {
 	}
 }
 
-// The node takes so many subscriptions, and so many patterns, and no more.
+// The numbers of subscriptions and of patterns of a node are bounded.
 func TestSubscriptionsOfANodeAreBounded(t *testing.T) {
 	h := New()
 	h.subscriptionsMax, h.patternsMax = 4, 2
@@ -124,14 +124,14 @@ func benchmarkPatterns(b *testing.B, form string) {
 	}
 }
 
-// BenchmarkPublishPrefixes: 100,000 patterns with beginnings of their own;
-// BenchmarkPublishSuffixes: as many that begin with a star and have ends of their
-// own; BenchmarkPublishStars: as many that are all compared.
+// BenchmarkPublishPrefixes has 100,000 patterns with different beginnings, BenchmarkPublishSuffixes
+// as many that begin with a star and have different ends, and BenchmarkPublishStars as many that
+// must all be compared.
 func BenchmarkPublishPrefixes(b *testing.B) { benchmarkPatterns(b, "user:%d:nows*") }
 func BenchmarkPublishSuffixes(b *testing.B) { benchmarkPatterns(b, "*:%d:nows") }
 func BenchmarkPublishStars(b *testing.B)    { benchmarkPatterns(b, "*:%d:n*") }
 
-// Names of megabytes are few.
+// The length of all names together is bounded.
 func TestNamesOfANodeAreBounded(t *testing.T) {
 	h := New()
 	h.bytesMax = 100
@@ -146,9 +146,8 @@ func TestNamesOfANodeAreBounded(t *testing.T) {
 	}
 }
 
-// A message whose channel was made to be slow to match is compared with many
-// patterns that were, too. Each took some tens of milliseconds, under a lock that
-// all who publish want.
+// A channel name that is slow to match meets many patterns that are as well. Once each took some
+// tens of milliseconds, under a lock that all publishers need.
 func TestPatternsMadeToBeSlow(t *testing.T) {
 	h := New()
 	a, text := &ear{}, strings.Repeat("a", 8000)

@@ -10,8 +10,8 @@ import (
 	"lockstep/tests/kit/ports"
 )
 
-// A port is tried again and again, and who asks for a connection just then hears nothing:
-// what would be made would be reset.
+// A port is tried again and again. A client that connects meanwhile gets no answer: a connection
+// would be reset.
 func TestNobodyIsLetInWhereAPortIsTried(t *testing.T) {
 	const asks = 20
 	addr := ports.FreeAddr(t)

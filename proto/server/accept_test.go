@@ -16,7 +16,7 @@ import (
 	"lockstep/tests/kit/respconn"
 )
 
-// faulty is a listener whose first attempts fail, as without file descriptors.
+// faulty is a listener whose first calls of Accept fail, as without free file descriptors.
 type faulty struct {
 	net.Listener
 	failures, attempts atomic.Int64
@@ -105,7 +105,7 @@ func TestDebugMayBeForThisMachineAlone(t *testing.T) {
 func TestClosingServesWhoHasConnected(t *testing.T) {
 	for range 10 {
 		n := prototest.StartNode(t, 1)
-		n.Clients.Store(1000) // a client that has gone counts until the server has seen it
+		n.Clients.Store(1000) // a client that has disconnected counts until the server notices
 		n.Server.SetLeaveTime(time.Minute)
 		var served atomic.Int64
 		var closing atomic.Bool
@@ -143,7 +143,8 @@ func TestClosingServesWhoHasConnected(t *testing.T) {
 	}
 }
 
-// What has come before a server closes is answered, also if nobody has looked at it yet.
+// Commands that arrived before a server closes are answered, even if no goroutine has read them
+// yet.
 func TestClosingAnswersWhatHasCome(t *testing.T) {
 	n := prototest.StartNode(t, 1)
 	n.Server.SetLeaveTime(0)

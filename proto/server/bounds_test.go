@@ -11,8 +11,8 @@ import (
 	"lockstep/tests/kit/respconn"
 )
 
-// TestWhatIsKeptOfAClientIsBounded: what a client says of itself, and the names it
-// listens on, are kept beside the data, where no maxmemory counts.
+// TestWhatIsKeptOfAClientIsBounded: the texts that a client sets about itself, and the names of its
+// channels, are kept in addition to the data and do not count for maxmemory.
 func TestWhatIsKeptOfAClientIsBounded(t *testing.T) {
 	n := prototest.StartNode(t, 1)
 	c := prototest.Dial(t, n.Addr)
@@ -41,8 +41,8 @@ func TestWhatIsKeptOfAClientIsBounded(t *testing.T) {
 	}
 }
 
-// What commands of very many arguments were taken apart into is not kept, nor is room
-// made for as many again.
+// The argument lists of commands with very many arguments are not kept, nor is room for as many
+// arguments allocated again.
 func TestManyArgumentsTakeTheirOwnRoomAlone(t *testing.T) {
 	for _, n := range []int{1, 100, 1 << 14, 1 << 20} {
 		data := respconn.Command(append([]string{"DEL"}, slices.Repeat([]string{"k"}, n)...)...)
@@ -52,7 +52,7 @@ func TestManyArgumentsTakeTheirOwnRoomAlone(t *testing.T) {
 	}
 }
 
-// A client that was killed runs nothing more of what it has sent.
+// A killed client runs no more of its commands.
 func TestNothingRunsBehindAKill(t *testing.T) {
 	n := prototest.StartNode(t, 1)
 	n.Set(func(s *client.Settings) { s.DebugFor = "yes" })

@@ -117,7 +117,7 @@ func TestAnIdleClientIsClosedWhenTimeoutIsSetLater(t *testing.T) {
 	inLoop, outside := prototest.Dial(t, n.Addr), prototest.Dial(t, n.Addr)
 	prototest.Do(t, inLoop, "PING")
 	for range 20 {
-		// So many batches that wait take it out of its loop.
+		// These batches wait, and are enough to take the client out of its loop.
 		prototest.Do(t, outside, "LRANGE", "none", "0", "-1")
 	}
 	n.Set(func(s *client.Settings) { s.IdleTimeoutSec = 1 })
@@ -128,13 +128,13 @@ func TestAnIdleClientIsClosedWhenTimeoutIsSetLater(t *testing.T) {
 	}
 }
 
-// Who rests when the timeout is taken away, or made longer, may rest so long.
+// If the timeout is removed or made longer, clients that are already idle may stay idle that long.
 func TestAnIdleClientStaysWhenTimeoutIsTakenAway(t *testing.T) {
 	t.Parallel()
 	n := prototest.StartNode(t, 1)
 	for _, longer := range []int{0, 600} {
 		resting := restWith(t, n, longer)
-		// A client that comes now does not go by the shorter timeout, which a busy machine may keep for long.
+		// A new client does not use the shorter timeout, which a busy machine may keep for long.
 		prototest.Do(t, prototest.Dial(t, n.Addr), "BLPOP", "none", "3.5")
 		for _, c := range resting {
 			if v, err := c.Do("PING"); err != nil || v.String() != "+PONG" {
@@ -144,7 +144,7 @@ func TestAnIdleClientStaysWhenTimeoutIsTakenAway(t *testing.T) {
 	}
 }
 
-// restWith are two clients, in a loop and outside, that came to rest under a timeout of
+// restWith returns two clients, one in a loop and one outside, that became idle under a timeout of
 // three seconds before it was made longer.
 func restWith(t *testing.T, n *prototest.Node, longer int) []*respconn.Conn {
 	for {
@@ -158,7 +158,7 @@ func restWith(t *testing.T, n *prototest.Node, longer int) []*respconn.Conn {
 		_, err := inLoop.Read()
 		_, err2 := outside.Read()
 		n.Set(func(s *client.Settings) { s.IdleTimeoutSec = longer })
-		// On a busy machine the time may be over by now.
+		// On a busy machine the timeout may already be over.
 		if time.Since(begun) < 2*time.Second {
 			if inErr != nil || outErr != nil || err != nil || err2 != nil {
 				t.Fatal(inErr, outErr, err, err2)
@@ -194,7 +194,7 @@ func TestKilledClientsAreGone(t *testing.T) {
 
 func TestClientListIsReadableForExporters(t *testing.T) {
 	n := prototest.StartNode(t, 1)
-	// Ids are given when connections are served, not when they are made.
+	// Clients get their ids when they are served, not when they connect.
 	a := prototest.Dial(t, n.Addr)
 	prototest.Do(t, a, "CLIENT", "SETNAME", "me")
 	b := prototest.Dial(t, n.Addr)
@@ -256,7 +256,7 @@ func TestClosingWaitsForTheBatchUnderWay(t *testing.T) {
 	}
 }
 
-// closing begins to close a server, and gives it the time to do so too early.
+// closing starts to close a server, and waits long enough for a Close that is too early.
 func closing(t *testing.T, n *prototest.Node) (closed chan struct{}) {
 	t.Helper()
 	closed = make(chan struct{})
@@ -275,7 +275,7 @@ func closing(t *testing.T, n *prototest.Node) (closed chan struct{}) {
 	return closed
 }
 
-// A command that was read just before is under way, too, though it does not count yet.
+// A command that was read just before is under way as well, although it does not count yet.
 func TestClosingWaitsForWhatWasRead(t *testing.T) {
 	n := prototest.StartNode(t, 1)
 	n.Server.SetLeaveTime(0)
@@ -284,7 +284,7 @@ func TestClosingWaitsForWhatWasRead(t *testing.T) {
 	before := n.Stats.In.Load()
 	under, goOn := make(chan struct{}), make(chan struct{})
 	wait := sync.OnceFunc(func() { close(under); <-goOn })
-	// The settings are looked at between a read and what is done with it.
+	// The settings are read between a read and the handling of its input.
 	looks := func() {
 		if n.Stats.In.Load() > before {
 			wait()
@@ -304,9 +304,8 @@ func TestClosingWaitsForWhatWasRead(t *testing.T) {
 	<-closed
 }
 
-// A client that never rests is not cut off between two commands: its last reply
-// and the end of its connection come together. A transaction that has begun is
-// brought to its end.
+// A client that is never idle is not cut off between two commands: its last reply and the end of
+// its connection come together. A transaction that has begun is finished.
 func TestClosingLeavesNoCommandWithoutAnAnswer(t *testing.T) {
 	n := prototest.StartNode(t, 1)
 	n.Server.SetLeaveTime(time.Minute)
@@ -359,7 +358,7 @@ func TestCommandsAreCounted(t *testing.T) {
 	}
 }
 
-// Each class of clients has the output limits that were chosen for it; 0 is none.
+// Each class of clients has its own output limits. 0 means no limit.
 func TestOutputLimitsAreThoseOfTheClass(t *testing.T) {
 	n := prototest.StartNode(t, 1)
 	for _, want := range [][2]client.OutputLimit{{}, {{HardBytes: 1 << 30}, {SoftBytes: 5, SoftSec: 7}}, {{SoftBytes: 5, SoftSec: 7}, {HardBytes: 3}}} {

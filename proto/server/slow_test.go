@@ -9,8 +9,8 @@ import (
 	"lockstep/tests/kit/respconn"
 )
 
-// A client that sends many commands before it reads, and then reads, is slowed down: it has all of its
-// replies, and no more than its share of them ever waits.
+// A client that sends many commands before it reads, and then reads, is slowed down: it gets all of
+// its replies, and the waiting replies stay within the limit.
 func TestAClientThatReadsIsSlowedDownAndNotCutOff(t *testing.T) {
 	const (
 		reads, valueBytes = 48, 1 << 20
@@ -18,7 +18,7 @@ func TestAClientThatReadsIsSlowedDownAndNotCutOff(t *testing.T) {
 		hardBytes         = 20 << 20
 	)
 	n := prototest.StartNode(t, 1)
-	n.Starter.Always.Store(prototest.WayInPart) // the fake one has no bound for what it reads at once, as the router has
+	n.Starter.Always.Store(prototest.WayInPart) // unlike the router, the fake one has no bound for one read
 	n.Set(func(s *client.Settings) { s.NormalOutput = client.OutputLimit{HardBytes: hardBytes} })
 	value := strings.Repeat("x", valueBytes)
 	prototest.Do(t, prototest.Dial(t, n.Addr), "SET", "big", value)

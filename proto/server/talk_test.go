@@ -16,7 +16,7 @@ import (
 	"lockstep/tests/kit/respconn"
 )
 
-// loopsHaveTurned returns when each loop has taken what was sent before the call: the
+// loopsHaveTurned waits until each loop has taken everything that was sent before the call: the
 // kernel reports events in the order in which they happened.
 func loopsHaveTurned(t *testing.T, n *prototest.Node) {
 	t.Helper()
@@ -28,8 +28,8 @@ func loopsHaveTurned(t *testing.T, n *prototest.Node) {
 	}
 }
 
-// Commands that a client sends while a goroutine serves it are answered, too, if some of
-// its earlier commands are still unread: the loop reports input once.
+// Commands that a client sends while a goroutine serves it are answered, even if some of its
+// earlier commands are still unread: the loop reports input once.
 func TestWhatComesMeanwhileIsReadBehindWhatIsHere(t *testing.T) {
 	for _, c := range []struct {
 		name, first string
@@ -46,7 +46,7 @@ func TestWhatComesMeanwhileIsReadBehindWhatIsHere(t *testing.T) {
 			wait := func(int, *cluster.Call) error { close(under); <-goOn; return nil }
 			n.Exec.Lost.Store(&wait)
 			conn := prototest.Dial(t, n.Addr)
-			// Of another form, so that it is no part of the same batch.
+			// This command has another form, so that it is not part of the same batch.
 			if err := conn.Write([]byte(c.first + "PING\r\n")); err != nil {
 				t.Fatal(err)
 			}
@@ -65,7 +65,7 @@ func TestWhatComesMeanwhileIsReadBehindWhatIsHere(t *testing.T) {
 	}
 }
 
-// A client that is killed is gone when what it asked for is given up.
+// A killed client is gone when its pending calls are given up.
 func TestAKilledClientGoesWithItsBatch(t *testing.T) {
 	n := prototest.StartNode(t, 1)
 	c, other := prototest.Dial(t, n.Addr), prototest.Dial(t, n.Addr)
@@ -86,7 +86,7 @@ func TestAKilledClientGoesWithItsBatch(t *testing.T) {
 	}
 }
 
-// A server that is closed at once closes even those whose calls nobody answers.
+// A server that is closed at once also closes clients whose calls have no answer.
 func TestClosingDoesNotWaitForCallsThatNobodyAnswers(t *testing.T) {
 	n := prototest.StartNode(t, 1)
 	n.Starter.Always.Store(prototest.WayNever)
@@ -106,8 +106,8 @@ func TestClosingDoesNotWaitForCallsThatNobodyAnswers(t *testing.T) {
 	}
 }
 
-// A client that never rests is not idle. On a busy machine it may rest all the same,
-// and is begun anew then.
+// A client that is never idle is not closed. On a busy machine it may be idle all the same; then
+// the test begins again.
 func TestABusyClientIsNotIdle(t *testing.T) {
 	t.Parallel()
 	n := prototest.StartNode(t, 1)
@@ -124,8 +124,8 @@ func TestABusyClientIsNotIdle(t *testing.T) {
 	t.Fatal("no client was kept busy")
 }
 
-// keepBusy writes without a rest for so long, or until it cannot. rested is the longest
-// time between the ends of two writes.
+// keepBusy writes without a pause for a time, or until a write fails. rested is the longest time
+// between the ends of two writes.
 func keepBusy(t *testing.T, n *prototest.Node, length time.Duration) (rested time.Duration, err error) {
 	t.Helper()
 	c := prototest.Dial(t, n.Addr)
@@ -140,7 +140,7 @@ func keepBusy(t *testing.T, n *prototest.Node, length time.Duration) (rested tim
 	return rested, err
 }
 
-// Who listens is not idle, be it in a loop or not.
+// A client that listens is not idle, whether it is in a loop or not.
 func TestWhoListensIsNotIdle(t *testing.T) {
 	t.Parallel()
 	n := prototest.StartNode(t, 1)
@@ -149,7 +149,7 @@ func TestWhoListensIsNotIdle(t *testing.T) {
 		for _, first := range [][]string{{"PING"}, {"SUBSCRIBE", "a"}, {"MONITOR"}} {
 			c := prototest.Dial(t, n.Addr)
 			for range batches {
-				// So many batches that wait take it out of its loop.
+				// These batches wait, and are enough to take the client out of its loop.
 				prototest.Do(t, c, "LRANGE", "none", "0", "-1")
 			}
 			prototest.Do(t, c, first...)
@@ -162,7 +162,7 @@ func TestWhoListensIsNotIdle(t *testing.T) {
 	}
 	n.Set(func(s *client.Settings) { s.IdleTimeoutSec = 1 })
 	for _, c := range idle {
-		// What came before may have taken long: then it is closed by now.
+		// The steps before may have taken long: then it is already closed.
 		_ = c.Send("PING")
 	}
 	for _, c := range listening {
@@ -175,7 +175,7 @@ func TestWhoListensIsNotIdle(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	// The others had as long, and a look of the clock more.
+	// The others had as long, and one tick of the clock more.
 	again := prototest.Dial(t, n.Addr)
 	if _, err := again.ReadToEnd(); err != nil {
 		t.Fatal(err)
@@ -191,7 +191,7 @@ func TestWhoListensIsNotIdle(t *testing.T) {
 	}
 }
 
-// A fault in what a loop does for one client ends that one alone.
+// A panic in a loop over one client ends only that client.
 func TestAFaultInALoopEndsOneClientAlone(t *testing.T) {
 	n := prototest.StartNode(t, 1)
 	other := prototest.Dial(t, n.Addr)
@@ -216,8 +216,8 @@ func TestAFaultInALoopEndsOneClientAlone(t *testing.T) {
 	}
 }
 
-// A server that is closed under load answers all that it runs, and takes nothing that
-// it does not answer.
+// A server that is closed under load answers everything that it runs, and accepts nothing that it
+// does not answer.
 func TestClosingUnderLoadAnswersWhatItRuns(t *testing.T) {
 	n := prototest.StartNode(t, 1)
 	n.Server.SetLeaveTime(time.Minute)

@@ -10,8 +10,8 @@ import (
 	"lockstep/tests/kit/respconn"
 )
 
-// endless is the length of a line that is too long however it comes: of one that is little
-// longer than 64 KiB redis-server says so only where a read ends within it.
+// endless is the length of a line that is too long however it arrives. If a line is only a little
+// longer than 64 KiB, redis-server refuses it only if a read ends within it.
 const endless = 1 << 20
 
 // hostile is input that no client library sends.

@@ -7,7 +7,7 @@ import (
 	"lockstep/engine/commands"
 )
 
-// Redis's own numbers: what it shows for calls of these lengths.
+// These are the numbers that Redis itself shows for calls of these lengths.
 func TestHistogramShowsWhatRedisShows(t *testing.T) {
 	for _, c := range []struct {
 		took time.Duration
@@ -35,8 +35,7 @@ func TestHistogramShowsWhatRedisShows(t *testing.T) {
 	}
 }
 
-// Every value falls into a bucket that ends no earlier, and by less than one
-// percent later.
+// The bucket of every value ends at the value or later, by less than one percent.
 func TestHistogramBucketsAreNarrow(t *testing.T) {
 	last := -1
 	for ns := uint64(1); ns <= histogramMaxNs; ns += 1 + ns/300 {
@@ -94,7 +93,7 @@ func TestTimesOfAllCommandsSinceAMoment(t *testing.T) {
 	if p50, p100 := since.PercentileUsec(50, calls), since.PercentileUsec(100, calls); p50 < 1000 || p50 > 1010 || p100 < 50_000 || p100 > 50_500 {
 		t.Errorf("%v, %v", p50, p100)
 	}
-	// CONFIG RESETSTAT sets them back: what came since then counts.
+	// CONFIG RESETSTAT resets the counts; later calls count.
 	later := s.Times()
 	s.Reset()
 	s.Ran(set, time.Millisecond, false)

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// Scripts make up error codes; a long one is counted, and not kept.
+// Scripts can invent error codes; a long one is counted, but not kept.
 func TestErrorCodesAreBounded(t *testing.T) {
 	s := New()
 	s.CountError([]byte("-" + strings.Repeat("x", 1<<20) + "\r\n"))

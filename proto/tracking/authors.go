@@ -7,9 +7,8 @@ import (
 	"lockstep/fsm"
 )
 
-// authorsMax is how many txns of NOLOOP clients are remembered: those of the last seconds
-// of a busy node. A node that is further behind the log sends messages that it could have
-// spared.
+// authorsMax is how many txns of NOLOOP clients are remembered: those of the last seconds on a busy
+// node. A node that is further behind the log sends some messages that are not necessary.
 const authorsMax = 1 << 16
 
 // authors remember which txns clients with NOLOOP sent. A txn runs on this node

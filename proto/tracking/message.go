@@ -16,7 +16,7 @@ type Message struct {
 	bytes        [2][]byte
 }
 
-// Channel is the channel whose name the messages bear in RESP2.
+// Channel is the channel of the messages in RESP2.
 const Channel = "__redis__:invalidate"
 
 func newMessage(keys []string) *Message { return &Message{keys: keys} }

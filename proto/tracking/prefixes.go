@@ -5,9 +5,9 @@ import (
 	"strings"
 )
 
-// prefixes are the prefixes of BCast clients, with their clients. Every write of a key
-// looks here, and a client may have many prefixes. So a key is looked up once for each
-// length that a prefix has, and not compared with each prefix.
+// prefixes are the prefixes of BCast clients, with their clients. Every write of a key checks them,
+// and a client may have many. So a key is looked up once for each length that a prefix has, and not
+// compared with each prefix.
 type prefixes struct {
 	clients map[string][]*tracker
 	// lengths are the lengths of the prefixes, ascending.

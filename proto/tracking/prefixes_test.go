@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestPrefixesAreFoundAsIfEachWereCompared adds and removes prefixes that overlap
-// in every way and compares what keys hit with a look at all of them.
+// TestPrefixesAreFoundAsIfEachWereCompared adds and removes prefixes that overlap in every way, and
+// compares the hits of keys with a comparison with all prefixes.
 func TestPrefixesAreFoundAsIfEachWereCompared(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	text := func() string {
@@ -63,8 +63,8 @@ func TestPrefixesAreFoundAsIfEachWereCompared(t *testing.T) {
 	}
 }
 
-// BenchmarkManyPrefixes is what a write costs where somebody has very many
-// prefixes that are none of its key's.
+// BenchmarkManyPrefixes measures a write while a client has very many prefixes that do not match
+// the key.
 func BenchmarkManyPrefixes(b *testing.B) {
 	table, shard := newTable(0)
 	for client := range uint64(16) {

@@ -11,7 +11,7 @@ import (
 	"lockstep/fsm"
 )
 
-// ear keeps what one client is told, a word per message.
+// ear records the messages to one client, one word per message.
 type ear struct {
 	mu    sync.Mutex
 	heard []string
@@ -146,9 +146,9 @@ func TestNoLoopSparesTheAuthorAloneAndKeepsItsRegistration(t *testing.T) {
 		wantA, wantB, wC string
 	}{
 		{own(1), "", "k", "k"},
-		{own(2), "k", "k", "k"}, // the second has no NOLOOP
+		{own(2), "k", "k", "k"}, // the second client has no NOLOOP
 		{own(3), "k", "k", ""},
-		{own(4), "k", "k", "k"}, // nobody's
+		{own(4), "k", "k", "k"}, // of no known client
 		{fsm.TxnID{Origin: fsm.Origin{Node: node, Boot: boot - 1, Lane: 5}, Seq: 1}, "k", "k", "k"},
 		{fsm.TxnID{Origin: fsm.Origin{Node: node + 1, Boot: boot, Lane: 5}, Seq: 1}, "k", "k", "k"},
 		{fsm.TxnID{Origin: fsm.Origin{Node: node, Boot: boot, Lane: 6}, Seq: 1}, "k", "k", "k"},
@@ -167,7 +167,7 @@ func TestNoLoopSparesTheAuthorAloneAndKeepsItsRegistration(t *testing.T) {
 			t.Errorf("behind %v: %+v", s.by, n)
 		}
 	}
-	// Of another shard the same number is another txn.
+	// In another shard the same number means another txn.
 	table.Register(1, keys("k")...)
 	table.Shard(1).Changed(own(1), keys("k"))
 	a.wants(t, "k")
@@ -214,7 +214,7 @@ func TestTheTableKeepsItsBound(t *testing.T) {
 	if len(told) != 3*most {
 		t.Errorf("%d keys went, and their client was told of %d", 3*most, len(told))
 	}
-	// What was not told of is registered still.
+	// Keys without a message are still registered.
 	for i := range 4 * most {
 		shard.Changed(own(1), keys(fmt.Sprint(i)))
 	}
@@ -281,8 +281,8 @@ func TestMessagesInBothProtocols(t *testing.T) {
 	}
 }
 
-// Readers register, look and cache while writers change: what is cached in the
-// end is what is there. The client drops what it is told of, when it is told.
+// Readers register, read and cache while writers change keys: in the end the cached values are the
+// current ones. A client drops a key when its message comes.
 func TestNothingStaleStaysWhereReadsAndChangesRace(t *testing.T) {
 	table, shard := newTable(8)
 	const clients, rounds, names = 4, 20_000, 16
@@ -344,7 +344,8 @@ type cache struct {
 	held    bool
 	waiting []*Message
 	values  map[string]int
-	// dropped is how many values went because of a message: all, where the writers are the last.
+	// dropped is how many values were dropped because of a message. If the writers come last, that
+	// is all of them.
 	dropped int
 }
 
@@ -385,7 +386,7 @@ func (c *cache) put(key string, value int) {
 	c.mu.Unlock()
 }
 
-// Names of keys are bounded together, as their number is.
+// The length of all key names together is bounded, like their number.
 func TestLongKeysAreForgotten(t *testing.T) {
 	table, _ := newTable(0)
 	table.maxBytes = 1000

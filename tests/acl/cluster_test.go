@@ -18,7 +18,7 @@ import (
 
 const patience = 60 * time.Second
 
-// as logs in at a node.
+// as connects to a node and logs in.
 func as(t *testing.T, n *proc.Node, user, password string) *respconn.Conn {
 	t.Helper()
 	c := proc.Dial(t, n.Addr())
@@ -28,7 +28,7 @@ func as(t *testing.T, n *proc.Node, user, password string) *respconn.Conn {
 	return c
 }
 
-// everywhere waits until a command has the same answer on every node.
+// everywhere waits until every node gives the wanted answer to a command.
 func everywhere(t *testing.T, c *proc.Cluster, want string, args ...string) {
 	t.Helper()
 	for _, n := range c.Nodes {
@@ -52,8 +52,8 @@ func gone(t *testing.T, c *respconn.Conn, what string) {
 
 const noKey = "-NOPERM this user has no permissions to access one of the keys used as arguments"
 
-// CONFIG SET sets all of its pairs or none, the password among them: else an error
-// would lock out who gets it.
+// TestThePasswordChangesOnlyWithTheRest: CONFIG SET sets all of its pairs or none. If it set the
+// password and then failed, the error would lock the user out.
 func TestThePasswordChangesOnlyWithTheRest(t *testing.T) {
 	proc.NeedProcesses(t)
 	t.Parallel()
@@ -69,7 +69,7 @@ func TestThePasswordChangesOnlyWithTheRest(t *testing.T) {
 	expect(t, proc.Dial(t, n.Addr()), "-NOAUTH Authentication required.", "ping")
 }
 
-// afar is an address of this machine that is not of its loopback.
+// afar returns an address of this machine that is not a loopback address.
 func afar(t *testing.T) string {
 	t.Helper()
 	all, err := net.InterfaceAddrs()
@@ -85,8 +85,9 @@ func afar(t *testing.T) string {
 	return ""
 }
 
-// protected-mode: until there is a password, a client from another machine is told the
-// reason and closed, as by redis-server, whose clients look at the first word.
+// TestAnOpenNodeTakesNobodyFromAfar tests protected-mode. As long as there is no password, a client
+// from another machine gets an error with the reason, and its connection is closed. redis-server
+// does the same, and its clients look at the first word of the error.
 func TestAnOpenNodeTakesNobodyFromAfar(t *testing.T) {
 	proc.NeedProcesses(t)
 	t.Parallel()
@@ -117,7 +118,7 @@ func TestAnOpenNodeTakesNobodyFromAfar(t *testing.T) {
 	}
 }
 
-// TestBeforeLoggingInNothingRuns: no command of the table, but those that log in or end the
+// TestBeforeLoggingInNothingRuns: before the login only the commands run that log in or end the
 // connection.
 func TestBeforeLoggingInNothingRuns(t *testing.T) {
 	proc.NeedProcesses(t)
@@ -143,7 +144,7 @@ func TestBeforeLoggingInNothingRuns(t *testing.T) {
 			switch spec.Name {
 			case "exec": // as in Redis
 				want = "-EXECABORT Transaction discarded because of: NOAUTH Authentication required."
-			case "debug": // it is off for everybody
+			case "debug": // nobody may run it
 				want = proc.Do(t, proc.Dial(t, n.Addr()), "debug", "help")
 			}
 			expect(t, c, want, words...)
@@ -158,7 +159,8 @@ func TestBeforeLoggingInNothingRuns(t *testing.T) {
 }
 
 // TestUsersThatNobodyConfirmsAreRefused: a node that has lost the meta group's leader refuses
-// orders after one bound, and everybody after the other, until the cluster is back.
+// administrative commands after acl-stale-admin-ms, and all clients after acl-stale-ms, until the
+// cluster is back.
 func TestUsersThatNobodyConfirmsAreRefused(t *testing.T) {
 	proc.NeedProcesses(t)
 	t.Parallel()
@@ -209,7 +211,7 @@ func TestUsersAreTheClusters(t *testing.T) {
 	}
 	scripts(t, anns)
 
-	// A new leader, and a restart of every node.
+	// The leader changes, and every node restarts.
 	c.WaitLeader().Kill9()
 	for _, n := range c.Nodes {
 		if !n.Running() {
@@ -235,8 +237,8 @@ func TestUsersAreTheClusters(t *testing.T) {
 	changes(t, c, anns)
 }
 
-// scripts shows that the commands of a script need the rights of the user that runs it,
-// on every node, and that replicas agree.
+// scripts tests that the commands of a script need the rights of the user that runs it, on every
+// node, and that the replicas agree.
 func scripts(t *testing.T, anns []*respconn.Conn) {
 	const write = "redis.call('set', KEYS[1], 'by script') return redis.pcall('set', 'b1', 'x')"
 	for _, ann := range anns {
@@ -250,7 +252,7 @@ func scripts(t *testing.T, anns []*respconn.Conn) {
 	}
 }
 
-// changes shows what becomes of connections whose user changes.
+// changes tests what happens to the connections of a user that changes.
 func changes(t *testing.T, c *proc.Cluster, anns []*respconn.Conn) {
 	admin := proc.Dial(t, c.Nodes[2].Addr())
 	listening := as(t, c.Nodes[0], "ann", "pw")
@@ -294,7 +296,7 @@ func TestOnePasswordOfTheDefaultUser(t *testing.T) {
 		proc.Wait(t, patience, n.Name+" wants the password", func() bool { return strings.HasPrefix(fresh(n), "-NOAUTH") })
 		expect(t, as(t, n, "default", "one"), "+PONG", "ping")
 	}
-	expect(t, other, "+PONG", "ping") // it was there before
+	expect(t, other, "+PONG", "ping") // it logged in before the change
 	expect(t, other, "+OK", "acl", "setuser", "default", "resetpass", ">two")
 	expect(t, as(t, c.Nodes[1], "default", "two"), "+OK", "config", "set", "requirepass", "")
 	for _, n := range c.Nodes {
@@ -328,7 +330,7 @@ func TestAnACLFileIsWhatAClusterBeginsWith(t *testing.T) {
 	expect(t, proc.Dial(t, n.Addr()), "+OK", "acl", "load")
 	gone(t, bob, "a user that is not in the file")
 	expect(t, proc.Dial(t, n.Addr()), "*2 \"ann\" \"default\"", "acl", "users")
-	// The cluster has users now: the file is not what it begins with.
+	// The cluster has users now, so a node no longer reads the file at its start.
 	n.Stop()
 	write("user default on nopass ~* &* +@all\nuser other on nopass\n")
 	n.Start()
@@ -336,8 +338,8 @@ func TestAnACLFileIsWhatAClusterBeginsWith(t *testing.T) {
 	expect(t, proc.Dial(t, n.Addr()), "*2 \"ann\" \"default\"", "acl", "users")
 }
 
-// A node that was removed from one cluster and begins anew in another goes by the users of
-// that one, not by those that its folder has from before.
+// TestANodeInAnotherClusterGoesByTheUsersThere: a node that was removed from one cluster and joins
+// another uses the users of the new cluster, not those that its folder still holds.
 func TestANodeInAnotherClusterGoesByTheUsersThere(t *testing.T) {
 	proc.NeedProcesses(t)
 	t.Parallel()
@@ -366,8 +368,8 @@ func TestANodeInAnotherClusterGoesByTheUsersThere(t *testing.T) {
 	}
 }
 
-// A node that has not heard of a user yet says nothing of that one's past: who deletes it
-// there deletes it.
+// TestAUserIsDeletedWhereNobodyHasHeardOfItYet: a user can be deleted through a node that has not
+// heard of the user yet.
 func TestAUserIsDeletedWhereNobodyHasHeardOfItYet(t *testing.T) {
 	proc.NeedProcesses(t)
 	t.Parallel()
@@ -383,8 +385,8 @@ func TestAUserIsDeletedWhereNobodyHasHeardOfItYet(t *testing.T) {
 	}
 }
 
-// Who was started with an ACL file, and kept the cluster's users, serves without a quorum
-// as others do.
+// TestANodeWithAnACLFileStartsAlone: a node that was started with an ACL file has stored the
+// cluster's users, and serves without a quorum like any other node.
 func TestANodeWithAnACLFileStartsAlone(t *testing.T) {
 	proc.NeedProcesses(t)
 	t.Parallel()

@@ -19,7 +19,7 @@ var (
 	seed   = flag.Uint64("seed", 1, "what chance begins with")
 )
 
-// rules are what users are made of; "*" is another word drawn from words.
+// rules are the rules that users are made of. "*" stands for a word drawn from words.
 var rules = []string{
 	"on", "off", "nopass", "resetpass", ">*", "<*", ">secret", "<secret", "reset", "clearselectors", "sanitize-payload", "skip-sanitize-payload",
 	"#" + someHash, "!" + someHash, "#abc", "!ABC", "ON", "AllKeys", "NoCommands",
@@ -36,7 +36,7 @@ const someHash = "2d711642b726b04401627ca9fbac32f5c8530fb1903cc4db02258717921a48
 
 var words = []string{"*", "a", "b?", "[ab]c", "x y", "k\tz", "key"}
 
-// judged are commands that the users are asked about.
+// judged are the commands that the test asks about for each user.
 var judged = []string{
 	"get a", "get b", "get key", "set a 1", "set a 1 get", "set b 1", "mset a 1 bb 2", "mget a key", "del a", "copy a b", "rename b a", "getset a 1", "getex a",
 	"bitfield a get u8 0", "bitfield a set u8 0 1", "bitfield_ro a get u8 0", "config get x", "config set x y", "config help", "config", "select 0", "select 1", "object freq a",
@@ -58,8 +58,8 @@ func pick(r *rand.Rand) []string {
 	return list
 }
 
-// fields are what ACL GETUSER answers, by name, commands aside: that text lists
-// what was said here, and a description of the outcome there.
+// fields returns the fields of ACL GETUSER, without the commands. redis-server describes there the
+// resulting commands, and Lockstep lists the rules that were given.
 func fields(t *testing.T, c *respconn.Conn, user string) string {
 	v, err := c.Do("acl", "getuser", user)
 	if err != nil {
@@ -80,7 +80,7 @@ func fields(t *testing.T, c *respconn.Conn, user string) string {
 	return strings.Join(kept, "\n")
 }
 
-// rulesIn is the line of a user in ACL LIST, without its name.
+// rulesIn returns a user's line in ACL LIST, without the user's name.
 func rulesIn(t *testing.T, c *respconn.Conn, user string) []string {
 	v, err := c.Do("acl", "list")
 	if err != nil {
@@ -125,8 +125,8 @@ func TestRulesMeanWhatTheyMeanToRedis(t *testing.T) {
 	}
 }
 
-// readBack has redis-server read our line; it must be the user that it made of
-// the rules itself.
+// readBack gives Lockstep's line of a user to redis-server. It must make the same user as from the
+// rules themselves.
 func readBack(t *testing.T, theirs *respconn.Conn, history, line []string) {
 	t.Helper()
 	if got := proc.Do(t, theirs, append([]string{"acl", "setuser", "twin"}, line...)...); got != "+OK" {
@@ -137,8 +137,8 @@ func readBack(t *testing.T, theirs *respconn.Conn, history, line []string) {
 	}
 }
 
-// TestPasswordsAreMadeUp: as many digits as redis-server's for any number of bits, and
-// others each time.
+// TestPasswordsAreMadeUp: ACL GENPASS gives as many digits as redis-server does, for any number of
+// bits, and other digits each time.
 func TestPasswordsAreMadeUp(t *testing.T) {
 	ours, theirs := proc.Dial(t, alone.Serve(t)), proc.Dial(t, proc.RedisServer(t).Addr())
 	for _, bits := range []string{"", "1", "4", "5", "31", "32", "256", "1023", "4096", "0", "-1", "4097", "x"} {

@@ -1,4 +1,3 @@
-// Package acl holds users and their rules beside redis-server's, and shows that
-// they are the cluster's: alike on every node, after restarts and under a new
-// leader, and inside scripts.
+// Package acl compares users and their rules with redis-server's. It tests that the users belong to
+// the cluster: they are the same on every node, after restarts, under a new leader and in scripts.
 package acl

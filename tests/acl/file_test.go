@@ -11,9 +11,9 @@ import (
 	"lockstep/tests/kit/respconn"
 )
 
-// brokenFiles are ACL files with one wrong line, its number from 1, and why redis-server
-// says that it is wrong. Parentheses that are not closed are left out: redis-server 7.0
-// dies of such a file.
+// brokenFiles are ACL files with one wrong line, the number of that line from 1, and the reason
+// that redis-server gives. There is no file with an unclosed parenthesis, because redis-server 7.0
+// crashes when it reads one.
 var brokenFiles = []struct {
 	text, reason string
 	line         int
@@ -24,14 +24,14 @@ var brokenFiles = []struct {
 	{"user eve on\nuser bob on >hunter2 #hunter2\n", "The password hash must be exactly 64 characters and contain only lowercase hexadecimal characters", 2},
 	{"user eve on\n\nusr bob on\n", "should start with user keyword followed by the username", 3},
 	{"user eve on\nuser\n", "should start with user keyword followed by the username", 2},
-	{"user eve on\nuser bob on\nuser eve off\n", "", 3}, // twice
+	{"user eve on\nuser bob on\nuser eve off\n", "", 3}, // the user comes twice
 }
 
-// aclServer is a server, or a whole cluster of them, whose ACL file is at path.
+// aclServer is a server or a whole cluster. Its ACL file is at path.
 type aclServer struct {
 	name, path string
 	conns      []*respconn.Conn
-	// wrong is what a refusal says of the line of the file that is wrong.
+	// wrong returns texts of which an error about that line must contain one.
 	wrong func(line int) []string
 }
 
@@ -42,9 +42,9 @@ func (s aclServer) write(t *testing.T, text string) {
 	}
 }
 
-// TestABrokenACLFileChangesNothing: ACL LOAD of a file with a wrong line is refused with
-// the line's number, as redis-server refuses it, and all users are as they were on every
-// node, whichever of them was asked; who was connected is connected still.
+// TestABrokenACLFileChangesNothing: ACL LOAD of a file with a wrong line fails with the number of
+// the line, as in redis-server. No user changes on any node, whichever node runs the command, and
+// no client is disconnected.
 func TestABrokenACLFileChangesNothing(t *testing.T) {
 	proc.NeedProcesses(t)
 	t.Parallel()
@@ -70,13 +70,13 @@ func TestABrokenACLFileChangesNothing(t *testing.T) {
 		checkBrokenFiles(t, s)
 	}
 
-	// A follower takes the file once it is whole, for all of them.
+	// When the file is correct, ACL LOAD through a follower changes the users of all nodes.
 	three.write(t, "user default on nopass ~* &* +@all\nuser bob on >b ~* +@all\n")
 	expect(t, three.conns[0], "+OK", "acl", "load")
 	everywhere(t, c, `*2 "bob" "default"`, "acl", "users")
 }
 
-// checkBrokenFiles has every node of a server load every broken file.
+// checkBrokenFiles loads every broken file through every node of a server.
 func checkBrokenFiles(t *testing.T, s aclServer) {
 	t.Helper()
 	for _, c := range s.conns {
@@ -94,7 +94,7 @@ func checkBrokenFiles(t *testing.T, s aclServer) {
 			if !strings.HasPrefix(got, "-ERR ") || !named || !strings.Contains(got, broken.reason) {
 				t.Errorf("%s, node %d of %q: %s", s.name, i, broken.text, got)
 			}
-			// A rule may be a password: a node shows none.
+			// A rule may contain a password, so Lockstep shows no rule in an error.
 			if s.name != "redis-server" && strings.Contains(got, "hunter2") {
 				t.Errorf("%s shows a rule: %s", s.name, got)
 			}

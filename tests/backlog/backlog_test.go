@@ -16,14 +16,15 @@ func TestMain(m *testing.M) { proc.Main(m) }
 
 const patience = 100 * time.Second
 
-// limits make nodes that need little to be busy: a script may do a tenth of a second of work, and
-// half a second of it may stand in the log.
+// limits make a node busy with little work: a script may do a tenth of a second of work, and the
+// log may hold half a second of work.
 var limits = []string{"--script-max-work-ms", "100", "--outstanding-work-max-ms", "500", "--busy-reply-threshold", "200", "--write-timeout-ms", "60000"}
 
-// endless is a script that runs to its limits. It says that it began, on its key if it has one.
+// endless is a script that runs until it reaches a limit. It first increments its key, or runs if
+// it has none.
 const endless = "redis.call('incr', KEYS[1] or 'runs') local x = 0 while true do x = x + 1 end -- "
 
-// counts are the numbers in INFO's line of the first shard.
+// counts returns the numbers in INFO's line of the first shard.
 func counts(t *testing.T, addr string) map[string]int64 {
 	t.Helper()
 	numbers := map[string]int64{}
@@ -34,7 +35,7 @@ func counts(t *testing.T, addr string) map[string]int64 {
 	return numbers
 }
 
-// one is the work of one run of a script that runs to its limits, in milliseconds.
+// one returns the work of one run of an endless script, in milliseconds.
 func one(t *testing.T, addr string) int64 {
 	t.Helper()
 	before := counts(t, addr)["work_ms"]
@@ -48,7 +49,7 @@ func one(t *testing.T, addr string) int64 {
 	return work
 }
 
-// send sends n calls in one write.
+// send sends n commands in one write.
 func send(t *testing.T, c *respconn.Conn, n int, call func(i int) []string) {
 	t.Helper()
 	var all []byte
@@ -60,7 +61,8 @@ func send(t *testing.T, c *respconn.Conn, n int, call func(i int) []string) {
 	}
 }
 
-// tally reads n replies, and counts those that ran to their limits and those that were refused.
+// tally reads n replies, and counts the scripts that ran to their limits and those that were
+// refused.
 func tally(t *testing.T, c *respconn.Conn, n int) (ran, refused int) {
 	t.Helper()
 	for range n {
@@ -76,7 +78,7 @@ func tally(t *testing.T, c *respconn.Conn, n int) (ran, refused int) {
 	return ran, refused
 }
 
-// restart kills a node, and waits until it has run its log again.
+// restart kills a node, and waits until it has executed its log again.
 func restart(t *testing.T, n *proc.Node) {
 	t.Helper()
 	n.Kill9()
@@ -88,12 +90,13 @@ func restart(t *testing.T, n *proc.Node) {
 	})
 }
 
-// busy is what those are told who wait in vain.
+// busy matches the error that a client gets after it has waited too long.
 var busy = regexp.MustCompile(`(BUSY others hold the keys; the command was not executed|INDETERMINATE the command may or may not have been executed): (script [0-9a-f]{40}|command eval) has been running for \d+ ms on shard 0 \(node \S+\); the command has waited for \d+ ms`)
 
-// A burst of endless scripts holds a shard for as long as may stand in the log, and one script
-// more; the others of them did not run. Those who wait are told the truth. After kill -9 the node
-// does no more than that again.
+// TestABurstOfEndlessScripts: a burst of endless scripts keeps a shard busy for as much work as the
+// log may hold, and one script more. The other scripts are refused and do not run. The errors of
+// clients that wait say correctly whether the command may have run. After kill -9 the node does at
+// most the same work again.
 func TestABurstOfEndlessScripts(t *testing.T) {
 	proc.NeedProcesses(t)
 	for _, c := range []struct {
@@ -110,7 +113,7 @@ func TestABurstOfEndlessScripts(t *testing.T) {
 			before := counts(t, n.Addr())["work_ms"]
 			const sent = 12
 			sender, other := proc.Dial(t, n.Addr()), proc.Dial(t, n.Addr())
-			// Texts that nobody has seen.
+			// The node has not seen these texts before.
 			send(t, sender, sent, func(i int) []string { return []string{"EVAL", endless + strconv.Itoa(i), "0"} })
 			proc.Wait(t, patience, "a script runs", func() bool { return proc.Info(n.Addr(), "locks")["locks_shard0_longest"] != "" })
 			if told := proc.Info(n.Addr(), "locks")["locks_shard0_longest"]; told != "" && !strings.HasPrefix(told, "what=script ") {
@@ -123,8 +126,8 @@ func TestABurstOfEndlessScripts(t *testing.T) {
 			if killed := proc.Do(t, other, "SCRIPT", "KILL"); !strings.Contains(killed, "UNKILLABLE") || strings.Contains(killed, "SHUTDOWN") {
 				t.Errorf("SCRIPT KILL was answered %s", killed)
 			}
-			// Between a write and its answer no more is done than may stand in the log, one script
-			// that was begun, and one more while the answer is on its way.
+			// Before a write is answered, the shard does at most the work that the log may hold,
+			// one script that had begun, and one more while the answer is on its way.
 			if write := proc.Do(t, other, "SET", "k", "v"); !strings.Contains(write, "OK") && !busy.MatchString(write) {
 				t.Errorf("a write was answered %s", write)
 			}
@@ -156,8 +159,8 @@ func TestABurstOfEndlessScripts(t *testing.T) {
 	}
 }
 
-// Scripts that were cheap a hundred times, and are endless all at once, are bounded like others:
-// when they lock everything, one slot, or each its own.
+// TestScriptsThatWereCheap: scripts that were cheap a hundred times and then all run endlessly are
+// bounded like other scripts, whether they lock everything, one slot, or one slot each.
 func TestScriptsThatWereCheap(t *testing.T) {
 	proc.NeedProcesses(t)
 	const locksKeys = "#!lua flags=allow-key-locking\n"
@@ -182,7 +185,8 @@ func TestScriptsThatWereCheap(t *testing.T) {
 					t.Fatalf("while it is cheap: %s", reply)
 				}
 			}
-			// Whoever sends goes away: what waits before the log is not for anybody.
+			// The client closes its connection. The commands that wait before the log then need not
+			// run.
 			before := counts(t, n.Addr())["work_ms"]
 			send(t, sender, sent, func(i int) []string { return []string{"EVAL", c.text, "1", c.key(i), "x"} })
 			proc.Wait(t, patience, "they run", func() bool { return counts(t, n.Addr())["work_ms"] > before })
@@ -197,9 +201,10 @@ func TestScriptsThatWereCheap(t *testing.T) {
 				c := counts(t, n.Addr())
 				return c["outstanding_txns"] == 0 && c["waiting_for_work"] == 0
 			})
-			// What is in the log at first; so many that run beside each other, for six of eight
-			// permits; and what was let in before the client was missed, which is twice in a
-			// second and no more than the limit each time.
+			// The bound has three parts: the work that is in the log at first; the scripts that run
+			// beside each other, which have six of the eight permits; and the work that enters the
+			// log before the node notices that the client is gone. The node checks that twice a
+			// second, and lets in no more than the limit each time.
 			did, most := counts(t, n.Addr())["work_ms"]-before, 4*(500+each)+6*each
 			if did > most {
 				t.Errorf("%d ms of work were done, %d are allowed", did, most)
@@ -211,12 +216,13 @@ func TestScriptsThatWereCheap(t *testing.T) {
 	}
 }
 
-// A command that waits before the log can be taken back: by its client's end, by CLIENT
-// KILL, by SCRIPT KILL; also if the client is connected to another node than the leader.
-// It has not run.
+// TestWhatWaitsBeforeTheLogIsTakenBack: a command that waits before the log can be cancelled by the
+// end of its connection, by CLIENT KILL and by SCRIPT KILL, also if the client is connected to a
+// follower. The command does not run.
 func TestWhatWaitsBeforeTheLogIsTakenBack(t *testing.T) {
 	proc.NeedProcesses(t)
-	// Two seconds of work stand in the log each time, so that there is time to be missed.
+	// The log holds two seconds of work each time, so that the node has time to notice that the
+	// client is gone.
 	c := proc.NewCluster(t, 3, proc.Options{Shards: 1, Args: append(limits, "--script-max-work-ms", "400", "--outstanding-work-max-ms", "2000")})
 	leader := c.WaitLeader()
 	gateways := map[string]*proc.Node{"at the leader": leader, "elsewhere": c.Follower()}
@@ -228,7 +234,8 @@ func TestWhatWaitsBeforeTheLogIsTakenBack(t *testing.T) {
 				proc.MustAsk(t, gateway.Addr(), "CLIENT", "KILL", "ID", id)
 			},
 			"SCRIPT KILL": func(t *testing.T, waits *respconn.Conn, _ string) {
-				// What fills the log runs, so the answer is UNKILLABLE, and says what was taken back.
+				// The scripts that fill the log are running, so the answer is UNKILLABLE, and says
+				// what was cancelled.
 				if reply, _ := proc.Ask(gateway.Addr(), "SCRIPT", "KILL"); strings.Contains(reply, "NOTBUSY") {
 					t.Errorf("SCRIPT KILL: %s", reply)
 				}
@@ -250,7 +257,8 @@ func TestWhatWaitsBeforeTheLogIsTakenBack(t *testing.T) {
 				waits := proc.Dial(t, gateway.Addr())
 				id := strings.TrimFunc(proc.Do(t, waits, "CLIENT", "ID"), func(r rune) bool { return r < '0' || r > '9' })
 				send(t, waits, 1, func(int) []string { return []string{"EVAL", "redis.call('incr', 'waited')", "0"} })
-				// One that waited may have gone on meanwhile, so that there are no more than before.
+				// One of the waiting commands may have entered the log meanwhile, so the number may
+				// not grow.
 				proc.Poll(time.Second, func() bool { return counts(t, leader.Addr())["waiting_for_work"] > waiting })
 				end(t, waits, id)
 				for _, conn := range fill {
@@ -275,8 +283,8 @@ func TestWhatWaitsBeforeTheLogIsTakenBack(t *testing.T) {
 	}
 }
 
-// Through a node that does not lead, a read and a write that wait in vain say what runs, and on
-// which node.
+// TestThroughAnotherNodeTheSameIsTold: a read and a write through a follower wait too long. Their
+// errors say what runs, and on which node.
 func TestThroughAnotherNodeTheSameIsTold(t *testing.T) {
 	proc.NeedProcesses(t)
 	c := proc.NewCluster(t, 3, proc.Options{Shards: 1, Args: limits})
@@ -295,7 +303,7 @@ func TestThroughAnotherNodeTheSameIsTold(t *testing.T) {
 			t.Errorf("%s: %s", command[0], reply)
 		}
 		if !busy.MatchString(reply) {
-			t.Logf("%s was answered %s", command[0], reply) // it was not kept for so long
+			t.Logf("%s was answered %s", command[0], reply) // it did not wait long enough
 			continue
 		}
 		if node := name.FindStringSubmatch(reply); node == nil || !strings.Contains(proc.MustAsk(t, leader.Addr(), "LOCKSTEP", "STATUS"), node[1]) {

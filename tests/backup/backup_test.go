@@ -1,5 +1,5 @@
-// Package backup makes backups of real clusters, loads them into others, and lets redis-server
-// read them.
+// Package backup makes backups of real clusters, restores them into other clusters, and lets
+// redis-server load their files.
 package backup
 
 import (
@@ -31,8 +31,8 @@ func mustCtl(t *testing.T, addr string, args ...string) string {
 	return out
 }
 
-// fill writes keys of all types in their small and large forms, some in another
-// database, some that expire.
+// fill writes keys of all types in their small and large forms, some in another database, some with
+// an expiry.
 func fill(t *testing.T, addr string) {
 	t.Helper()
 	c := proc.Dial(t, addr)
@@ -67,14 +67,14 @@ func fill(t *testing.T, addr string) {
 	do("FUNCTION", "LOAD", "#!lua name=mine\nredis.register_function('f', function() return 7 end)")
 }
 
-// redisWith is a redis-server that has loaded an RDB file.
+// redisWith starts a redis-server that loads an RDB file.
 func redisWith(t *testing.T, file string) *proc.Process {
 	t.Helper()
 	return proc.RedisServer(t, "--dir", filepath.Dir(file), "--dbfilename", filepath.Base(file))
 }
 
-// digest is DEBUG DIGEST. What Lockstep adds to it for functions is taken away
-// first.
+// digest returns DEBUG DIGEST. It first deletes the functions, because Lockstep includes them in
+// its digest.
 func digest(t *testing.T, addr string) string {
 	t.Helper()
 	proc.MustAsk(t, addr, "FUNCTION", "FLUSH")
@@ -134,8 +134,8 @@ func TestABackupComesBackInClustersOfOtherShapesAndInRedis(t *testing.T) {
 	}
 }
 
-// Every increment acknowledged before the backup began is in it, and none sent
-// after it ended.
+// TestABackupUnderLoadHasWhatWasAcknowledgedBefore: a backup contains every increment that was
+// acknowledged before it began, and none that a client sent after it ended.
 func TestABackupUnderLoadHasWhatWasAcknowledgedBefore(t *testing.T) {
 	proc.NeedProcesses(t)
 	t.Parallel()
@@ -185,8 +185,8 @@ func TestABackupUnderLoadHasWhatWasAcknowledgedBefore(t *testing.T) {
 	}
 }
 
-// Whatever byte is changed, cut off or missing, restore refuses in words and does
-// nothing.
+// TestADamagedBackupIsRefused: when a byte of a backup is changed or a part of it is missing,
+// restore refuses it with a message and writes nothing.
 func TestADamagedBackupIsRefused(t *testing.T) {
 	proc.NeedProcesses(t)
 	t.Parallel()
@@ -247,8 +247,8 @@ func remove(t *testing.T, path string) {
 	}
 }
 
-// A disk that is full while a backup is written leaves nothing behind; the limit
-// on the size of files stands in for the disk.
+// TestAFullDiskLeavesNoBackup: a backup that fails because the disk is full leaves no file behind.
+// A limit on the file size stands in for the full disk.
 func TestAFullDiskLeavesNoBackup(t *testing.T) {
 	proc.NeedProcesses(t)
 	t.Parallel()
@@ -289,8 +289,9 @@ func TestAnRDBFileOfRedisIsImported(t *testing.T) {
 	}
 }
 
-// Any node makes a backup, also where clients are sent to the one that leads; and what
-// is loaded half is found in the files, whoever was asked.
+// TestABackupIsMadeThroughNodesThatRedirect: every node makes a backup, also when it redirects
+// clients to the leader. Every node also refuses to back up a cluster that a load has filled only
+// in part.
 func TestABackupIsMadeThroughNodesThatRedirect(t *testing.T) {
 	proc.NeedProcesses(t)
 	t.Parallel()

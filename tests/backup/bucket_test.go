@@ -26,12 +26,12 @@ import (
 type storage struct {
 	*httptest.Server
 	held *s3mem.Backend
-	// before may answer a request in the server's place.
+	// before is called with each request. If it returns true, it has answered the request itself.
 	before atomic.Pointer[func(http.ResponseWriter, *http.Request) bool]
-	// parts is how many pieces of uploads came, strangers how many requests were not
-	// signed by a user that may write here.
+	// parts counts the requests that uploaded a part. strangers counts the requests that were not
+	// signed by the user that may write here.
 	parts, strangers atomic.Int64
-	// authority is a file of the server's certificate.
+	// authority is the path of the file with the server's certificate.
 	authority string
 }
 
@@ -63,7 +63,7 @@ func newStorage(t *testing.T) *storage {
 	return s
 }
 
-// names are the objects in the bucket.
+// names returns the names of the objects in the bucket.
 func (s *storage) names(t *testing.T) []string {
 	t.Helper()
 	list, err := s.held.ListBucket(bucketName, &gofakes3.Prefix{}, gofakes3.ListBucketPage{})
@@ -77,7 +77,7 @@ func (s *storage) names(t *testing.T) []string {
 	return names
 }
 
-// change damages an object.
+// change replaces an object's content by what how returns for it.
 func (s *storage) change(t *testing.T, name string, how func([]byte) []byte) {
 	t.Helper()
 	o, err := s.held.GetObject(bucketName, name, nil)
@@ -95,7 +95,7 @@ func (s *storage) change(t *testing.T, name string, how func([]byte) []byte) {
 	}
 }
 
-// uploads reports whether uploads are under way in the bucket.
+// uploads reports whether the bucket has unfinished uploads.
 func (s *storage) uploads(t *testing.T) bool {
 	t.Helper()
 	r, err := s.Client().Get(s.URL + "/" + bucketName + "?uploads")
@@ -108,7 +108,7 @@ func (s *storage) uploads(t *testing.T) bool {
 	return strings.Contains(string(text[:n]), "<UploadId>")
 }
 
-// ctl is a clusterctl that may write to the storage.
+// ctl returns a clusterctl command that may write to the storage.
 func (s *storage) ctl(t *testing.T, addr string, args ...string) *exec.Cmd {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), proc.Clusterctl(t), append([]string{"-a", addr}, args...)...)
@@ -126,8 +126,9 @@ func (s *storage) run(t *testing.T, addr string, args ...string) (string, int) {
 	return string(out), cmd.ProcessState.ExitCode()
 }
 
-// A backup goes into a bucket in pieces, is read back, comes into a cluster of
-// another shape, and leaves nothing behind when it fails at any place.
+// TestABackupInABucket: a backup is uploaded to a bucket in parts, can be verified, and can be
+// restored into a cluster with another number of shards. A backup that fails at any step leaves
+// nothing behind.
 func TestABackupInABucket(t *testing.T) {
 	s := newStorage(t)
 	source := proc.NewNode(t, proc.Options{Shards: 2})
@@ -180,7 +181,8 @@ func TestABackupInABucket(t *testing.T) {
 	t.Run("interrupted", func(t *testing.T) { s.interrupted(t, source.Addr()) })
 }
 
-// refuses lets each kind of request fail in turn: no backup, and nothing left.
+// refuses lets the storage refuse one kind of request after the other. Each time the backup must
+// fail and leave nothing behind.
 func (s *storage) refuses(t *testing.T, addr string) {
 	for what, is := range map[string]func(r *http.Request) bool{
 		"a second piece": func(r *http.Request) bool {
@@ -216,7 +218,7 @@ func (s *storage) refuses(t *testing.T, addr string) {
 	}
 }
 
-// flipped is a body with other bits.
+// flipped is a request body in which every read changes one bit.
 type flipped struct{ io.ReadCloser }
 
 // Read implements io.Reader.
@@ -228,7 +230,7 @@ func (f *flipped) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// interrupted is Ctrl-C while a piece is under way.
+// interrupted sends SIGINT to clusterctl while it uploads a part.
 func (s *storage) interrupted(t *testing.T, addr string) {
 	came := make(chan struct{}, 64)
 	hang := func(_ http.ResponseWriter, r *http.Request) bool {
@@ -262,7 +264,7 @@ func (s *storage) interrupted(t *testing.T, addr string) {
 	if names := s.names(t); len(names) != before || s.uploads(t) {
 		t.Errorf("left behind: %v", names)
 	}
-	// The same place, and a folder: both can be written to afterwards.
+	// Afterwards a backup to the same place works, and so does one to a folder.
 	for _, place := range []string{"s3://" + bucketName + "/three", filepath.Join(t.TempDir(), "b")} {
 		if out, code := s.run(t, addr, "backup", place); code != 0 {
 			t.Errorf("%s: exit %d: %s", place, code, out)
@@ -270,19 +272,19 @@ func (s *storage) interrupted(t *testing.T, addr string) {
 	}
 }
 
-// A backup whose source dies in the middle is none, and leaves nothing; the nodes that
-// are left make the next one.
+// TestABackupThatLosesANodeLeavesNothing: a backup fails and leaves nothing behind when the node
+// that it reads from dies. The nodes that remain make the next one.
 func TestABackupThatLosesANodeLeavesNothing(t *testing.T) {
 	s := newStorage(t)
-	// Who leads when the backup begins is who is read from: no pause of a busy machine is to
-	// change that before it dies.
+	// The backup reads from the node that leads when it begins. The long timeouts keep a pause of a
+	// busy machine from changing the leader before the test kills it.
 	cluster := proc.NewCluster(t, 3, proc.Options{Shards: 1, Args: []string{"--raft-heartbeat-ms", "1200", "--raft-election-ms", "1200"}})
 	c := proc.Dial(t, cluster.Nodes[0].Addr())
 	const keys = 64
 	for i := range keys {
 		proc.Do(t, c, "SET", fmt.Sprint("k", i), strings.Repeat(string(rune('a'+i%26)), 1_000_000))
 	}
-	// The writes may have cost the first leader its place.
+	// The leader may have changed during the writes.
 	leader := cluster.WaitLeader()
 	at := cluster.Nodes[(leader.Index+1)%len(cluster.Nodes)]
 	var once sync.Once

@@ -20,7 +20,7 @@ import (
 	"lockstep/tests/kit/respconn"
 )
 
-// output is what a running program has said.
+// output collects the output of a running program.
 type output struct {
 	mu   sync.Mutex
 	text bytes.Buffer
@@ -44,7 +44,7 @@ type importer struct {
 	out   output
 	stdin io.WriteCloser
 	cmd   *exec.Cmd
-	// ended is closed when it has ended, as err says.
+	// ended is closed when the process has ended. err then holds the result.
 	ended chan struct{}
 	err   error
 }
@@ -56,7 +56,7 @@ func startImport(t *testing.T, redis *proc.Process, node *proc.Node, args ...str
 	return i
 }
 
-// newImporter is one that does not run yet.
+// newImporter returns an importer that has not been started.
 func newImporter(t *testing.T, node *proc.Node, from string, args ...string) *importer {
 	t.Helper()
 	args = append([]string{"-a", node.Addr(), "import", "--from", from, "--spool", t.TempDir()}, args...)
@@ -80,7 +80,7 @@ func (i *importer) start(t *testing.T) {
 	t.Cleanup(func() { _ = i.cmd.Process.Kill(); <-i.ended })
 }
 
-// wait waits until it has ended, and returns how.
+// wait waits until the process has ended, and returns its error.
 func (i *importer) wait(t *testing.T) error {
 	t.Helper()
 	select {
@@ -109,8 +109,7 @@ func (i *importer) says(t *testing.T, text string, times int) {
 	})
 }
 
-// writeAll writes commands of many kinds until stop is set or writes are
-// refused.
+// writeAll writes commands of many kinds until stop is set or the server refuses a write.
 func writeAll(t *testing.T, addr string, w int, rounds *atomic.Int64, stop *atomic.Bool) {
 	c := proc.Dial(t, addr)
 	// The importer must get a chance to keep up on a slow machine.
@@ -139,8 +138,8 @@ func writeAll(t *testing.T, addr string, w int, rounds *atomic.Int64, stop *atom
 	}
 }
 
-// A redis-server that is written to all the time, whose replicas are cut off in the
-// middle, is copied without a difference.
+// TestARunningRedisIsCopiedUntilTheCutOver: clients write to a redis-server all the time, and the
+// connections of its replicas are killed in the middle. The copy has no difference.
 func TestARunningRedisIsCopiedUntilTheCutOver(t *testing.T) {
 	proc.NeedProcesses(t)
 	t.Parallel()
@@ -178,9 +177,9 @@ func TestARunningRedisIsCopiedUntilTheCutOver(t *testing.T) {
 	t.Logf("%d rounds of 22 commands; %s", rounds.Load(), lastLine(i.out.String()))
 }
 
-// sameKeys compares all that can be read on both, key by key, and tells how many
-// keys there are. A digest of the whole would not do: a redis-server whose
-// writes are paused deletes no key that has expired, and counts it in.
+// sameKeys compares what can be read on both servers, key by key, and returns the number of keys.
+// One digest of everything would not do: a redis-server whose writes are paused does not delete
+// keys that have expired, and counts them in its digest.
 func sameKeys(t *testing.T, redis, node interface{ Addr() string }) (keys int) {
 	t.Helper()
 	a, b := proc.Dial(t, redis.Addr()), proc.Dial(t, node.Addr())
@@ -218,12 +217,13 @@ func lastLine(text string) string {
 	return lines[len(lines)-1]
 }
 
-// Where the source has forgotten what is missing, the copy begins anew, and ends
-// equal all the same.
+// TestACopyBeginsAnewWhereTheSourceHasForgotten: when the source no longer has the part of its
+// replication stream that the copy lacks, the copy starts from the beginning, and ends with the
+// same data.
 func TestACopyBeginsAnewWhereTheSourceHasForgotten(t *testing.T) {
 	proc.NeedProcesses(t)
 	t.Parallel()
-	// As before Redis 7: it does not tell at which time a key expires.
+	// Like a server before Redis 7, this one cannot say when a key expires.
 	redis := proc.RedisServer(t, "--rename-command", "PEXPIRETIME", "")
 	node := proc.NewNode(t, proc.Options{Shards: 2})
 	if out, code := proc.Ctl(t, node.Addr(), "import", "--from", "redis://:wrong@"+redis.Addr()); code != 4 || !strings.Contains(out, "nothing was done: the source refuses the password") {
@@ -233,7 +233,8 @@ func TestACopyBeginsAnewWhereTheSourceHasForgotten(t *testing.T) {
 	i := startImport(t, redis, node, "--pause", "2m")
 	i.says(t, "following", 1)
 	proc.MustAsk(t, redis.Addr(), "SET", "stays", "1", "EX", "1000")
-	// Another history: what was replicated is not the beginning of it any more.
+	// With another replication id the source cannot continue the stream that the importer has read
+	// so far.
 	proc.MustAsk(t, redis.Addr(), "DEBUG", "CHANGE-REPL-ID")
 	proc.MustAsk(t, redis.Addr(), "DEL", "old")
 	proc.MustAsk(t, redis.Addr(), "CLIENT", "KILL", "TYPE", "replica")
@@ -245,7 +246,7 @@ func TestACopyBeginsAnewWhereTheSourceHasForgotten(t *testing.T) {
 	}
 }
 
-// cutOver tells an import that it is time, and wants it to end well.
+// cutOver tells the import to cut over, and fails the test if the import ends with an error.
 func (i *importer) cutOver(t *testing.T) {
 	t.Helper()
 	if err := i.end(t); err != nil {
@@ -253,7 +254,7 @@ func (i *importer) cutOver(t *testing.T) {
 	}
 }
 
-// end tells an import that it is time, and returns how it ended.
+// end tells the import to cut over, and returns how the import ended.
 func (i *importer) end(t *testing.T) error {
 	t.Helper()
 	if _, err := io.WriteString(i.stdin, "\n"); err != nil {
@@ -262,8 +263,8 @@ func (i *importer) end(t *testing.T) error {
 	return i.wait(t)
 }
 
-// What differs in the end is told, be it a value or a number of keys, and is an exit
-// code of its own.
+// TestTheComparisonFindsWhatDiffers: the import reports a value or a number of keys that differs at
+// the end, and has an exit code for that.
 func TestTheComparisonFindsWhatDiffers(t *testing.T) {
 	proc.NeedProcesses(t)
 	t.Parallel()
@@ -292,7 +293,8 @@ func TestTheComparisonFindsWhatDiffers(t *testing.T) {
 	}
 }
 
-// A source that speaks TLS and wants a password, which stands in no list of processes.
+// TestASourceUnderTLS: the source speaks TLS and requires a password, which is given in the
+// environment so that no list of processes shows it.
 func TestASourceUnderTLS(t *testing.T) {
 	proc.NeedProcesses(t)
 	t.Parallel()
@@ -330,8 +332,9 @@ func TestASourceUnderTLS(t *testing.T) {
 	}
 }
 
-// A copy that is behind must let nothing expire before the source says so: what
-// the source has prolonged in between would be gone, or come back as a half.
+// TestNothingExpiresBeforeTheCutOver: a copy that lags behind must not expire a key before the
+// source says so. Otherwise it would lose keys that the source has prolonged meanwhile, or keep
+// only a part of them.
 func TestNothingExpiresBeforeTheCutOver(t *testing.T) {
 	proc.NeedProcesses(t)
 	t.Parallel()
@@ -346,7 +349,8 @@ func TestNothingExpiresBeforeTheCutOver(t *testing.T) {
 	if err := i.cmd.Process.Signal(syscall.SIGSTOP); err != nil {
 		t.Fatal(err)
 	}
-	// All at once: no pause of the machine comes between a short life and a longer one.
+	// One pipeline carries all of them, so that no pause of the machine comes between a short
+	// expiry and the longer one.
 	replies, err := proc.Dial(t, redis.Addr()).Pipeline([][]string{
 		{"HSET", "session", "user", "ann"}, {"PEXPIRE", "session", "800"}, {"PEXPIRE", "session", "900000"}, {"HSET", "session", "cart", "3"},
 		{"SET", "counter", "1", "PX", "800"}, {"GETEX", "counter", "EX", "900"}, {"INCR", "counter"},
@@ -371,8 +375,8 @@ func TestNothingExpiresBeforeTheCutOver(t *testing.T) {
 	mustCtl(t, node.Addr(), "backup", t.TempDir())
 }
 
-// What cannot be copied whole, or not be stopped in the end, is refused in the
-// beginning.
+// TestASourceThatCannotBeCutOverIsRefused: the import refuses at its start a source that is a
+// replica, and one whose writes it may not stop at the end.
 func TestASourceThatCannotBeCutOverIsRefused(t *testing.T) {
 	proc.NeedProcesses(t)
 	t.Parallel()
@@ -388,7 +392,7 @@ func TestASourceThatCannotBeCutOverIsRefused(t *testing.T) {
 			t.Errorf("%s: exit %d, %s", c.from, code, out)
 		}
 	}
-	// A user who has stopped the writers may copy the replica.
+	// With --pause 0 a user who has stopped the writers can copy from the replica.
 	proc.Wait(t, patience, "the replica follows", func() bool {
 		return strings.Contains(proc.MustAsk(t, replica.Addr(), "INFO", "replication"), "master_link_status:up")
 	})
@@ -397,7 +401,8 @@ func TestASourceThatCannotBeCutOverIsRefused(t *testing.T) {
 	i.cutOver(t)
 }
 
-// One part of a Redis Cluster is not the whole.
+// TestOneMasterOfARedisClusterIsRefused: one master of a Redis Cluster holds only a part of the
+// keys.
 func TestOneMasterOfARedisClusterIsRefused(t *testing.T) {
 	proc.NeedProcesses(t)
 	t.Parallel()
@@ -419,7 +424,8 @@ func TestOneMasterOfARedisClusterIsRefused(t *testing.T) {
 	}
 }
 
-// A command that fails inside a transaction fails the copy: the source has run it.
+// TestAnErrorInsideATransactionEndsTheCopy: the copy fails when the cluster refuses a command
+// inside a transaction, because the source has run that command.
 func TestAnErrorInsideATransactionEndsTheCopy(t *testing.T) {
 	proc.NeedProcesses(t)
 	t.Parallel()

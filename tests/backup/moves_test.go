@@ -13,16 +13,16 @@ import (
 	"lockstep/tests/kit/proc"
 )
 
-// pieceHeld is how long the storage holds back a piece at most: less than a node waits
-// for a client that reads on.
+// pieceHeld is the longest time that the storage holds back a part. It is shorter than the time
+// that a node waits for a client that does not read.
 const pieceHeld = 15 * time.Second
 
-// A shard whose leader is drained while its backup is read, so that its replica goes to
-// a node that has just come and is deleted where it was cut, is in the backup whole: as
-// it was when the backup began, whatever was written since.
+// TestABackupOfAShardThatMovesIsWhole: while a backup reads a shard, its leader is drained. The
+// replica that the backup was cut from moves to a new node, and the old node deletes it. The backup
+// still contains the whole shard as it was when the backup began, without any later write.
 func TestABackupOfAShardThatMovesIsWhole(t *testing.T) {
 	s := newStorage(t)
-	// The logs are short: the new replica is copied from a snapshot.
+	// The log is kept short, so that the new replica is created from a snapshot.
 	o := proc.Options{Shards: 1, Args: append([]string{"--raft-snapshot-entries", "16", "--raft-trailing-entries", "4"}, proc.OneLeader...)}
 	cluster := proc.NewCluster(t, 3, o)
 	leader := cluster.WaitLeader()
@@ -80,7 +80,8 @@ func TestABackupOfAShardThatMovesIsWhole(t *testing.T) {
 	}
 }
 
-// holdUntil holds back each piece of an upload, for a while, until something has happened.
+// holdUntil lets the storage hold back each part of an upload until happened is closed, at most for
+// pieceHeld.
 func (s *storage) holdUntil(happened <-chan struct{}) {
 	hold := func(_ http.ResponseWriter, r *http.Request) bool {
 		if r.Method == http.MethodPut && r.URL.Query().Has("partNumber") {
@@ -95,13 +96,13 @@ func (s *storage) holdUntil(happened <-chan struct{}) {
 	s.before.Store(&hold)
 }
 
-// folders counts the shards that a node has on its disk.
+// folders returns the number of shards that a node has on its disk.
 func folders(n *proc.Node) int {
 	all, _ := filepath.Glob(filepath.Join(n.DataDir(), "raft", "shard-*"))
 	return len(all)
 }
 
-// hasMoved reports whether the only shard's replica has gone from one node to another.
+// hasMoved reports whether the replica of the only shard has moved from one node to another.
 func hasMoved(asked *proc.Node, from, to string) bool {
 	r := proc.Placement(asked)
 	if r == nil || len(r.Shards) != 1 {

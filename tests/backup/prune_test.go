@@ -11,12 +11,12 @@ import (
 	"lockstep/tests/kit/proc"
 )
 
-// made is what a backup with --keep tells.
+// made is the JSON output of a backup with --keep.
 type made struct {
 	Older struct{ Deleted, Kept, Damaged []string }
 }
 
-// tellsOlder compares what became of older backups, by their last names.
+// tellsOlder compares what the output says of older backups, by the last element of their paths.
 func (m *made) tellsOlder(t *testing.T, out string, deleted, kept, damaged string) {
 	t.Helper()
 	*m = made{}
@@ -37,8 +37,9 @@ func (m *made) tellsOlder(t *testing.T, out string, deleted, kept, damaged strin
 	}
 }
 
-// Old backups go, and nothing else does: not another cluster's, not one that
-// lacks a file or has a strange one, not what is no backup.
+// TestOnlyOlderBackupsOfTheSameClusterAreDeleted: --keep deletes older backups of the same cluster
+// and nothing else. It keeps the backups of another cluster, backups with a missing or an unknown
+// file, and everything that is not a backup.
 func TestOnlyOlderBackupsOfTheSameClusterAreDeleted(t *testing.T) {
 	proc.NeedProcesses(t)
 	t.Parallel()

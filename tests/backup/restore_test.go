@@ -28,8 +28,9 @@ func loginAs(t *testing.T, addr, user, password string, args ...string) (string,
 	return string(out), cmd.ProcessState.ExitCode()
 }
 
-// Users and settings come back with the keys, passwords as hashes alone; who and
-// what the new cluster has already is left as it is.
+// TestUsersAndSettingsComeBack: a restore brings back users and settings together with the keys.
+// The backup holds passwords only as hashes. Users that the new cluster already has stay as they
+// are.
 func TestUsersAndSettingsComeBack(t *testing.T) {
 	open, closed := backupsWithUsers(t)
 	t.Run("into an empty cluster", func(t *testing.T) { usersIntoEmpty(t, closed) })
@@ -38,7 +39,7 @@ func TestUsersAndSettingsComeBack(t *testing.T) {
 
 const sesame = "open-sesame-7"
 
-// linesOf are a cluster's users, as somebody who knows the word.
+// linesOf returns ACL LIST of a cluster, after an AUTH with the password.
 func linesOf(t *testing.T, addr string) string {
 	t.Helper()
 	c := proc.Dial(t, addr)
@@ -46,11 +47,11 @@ func linesOf(t *testing.T, addr string) string {
 	return proc.Do(t, c, "ACL", "LIST")
 }
 
-// madeUsers is a cluster's backup and what its users were.
+// madeUsers is a backup of a cluster and the users that the cluster had then.
 type madeUsers struct{ dir, lines string }
 
-// backupsWithUsers makes two backups of a cluster: before and after its default
-// user got a password.
+// backupsWithUsers makes two backups of a cluster: one before its default user got a password, and
+// one after.
 func backupsWithUsers(t *testing.T) (open, closed madeUsers) {
 	t.Helper()
 	source := proc.NewCluster(t, 3, proc.Options{Shards: 2})
@@ -67,7 +68,7 @@ func backupsWithUsers(t *testing.T) (open, closed madeUsers) {
 	far := proc.Dial(t, source.Nodes[2].Addr())
 	proc.Wait(t, patience, "the other node lets the admin in", func() bool { return strings.Contains(proc.Do(t, far, "ACL", "USERS"), "admin") })
 	proc.MustAsk(t, at, "ACL", "SETUSER", "off", "resetchannels")
-	// Whatever node is asked, what another one has acknowledged is in it.
+	// The backup contains what another node has acknowledged, whichever node makes it.
 	dir := filepath.Join(t.TempDir(), "b")
 	if out, code := loginAs(t, source.Nodes[2].Addr(), "admin", sesame, "backup", "--to", dir); code != 0 {
 		t.Fatalf("exit %d: %s", code, out)
@@ -108,7 +109,7 @@ func usersIntoEmpty(t *testing.T, made madeUsers) {
 	}
 }
 
-// A cluster that has its own users keeps them, and clusterctl says so.
+// usersBesideOthers: a cluster that already has a user keeps it as it was, and clusterctl says so.
 func usersBesideOthers(t *testing.T, made madeUsers) {
 	dir := made.dir
 	two := proc.NewNode(t, proc.Options{})
@@ -138,8 +139,9 @@ func usersBesideOthers(t *testing.T, made madeUsers) {
 	}
 }
 
-// A restore whose cluster is emptied meanwhile, or whose mark somebody else takes,
-// ends, before it writes over what is written next.
+// TestARestoreEndsWithItsMark: a restore ends when its mark is no longer in the cluster, because
+// somebody has emptied the cluster or taken the mark. So it does not write over what others write
+// next.
 func TestARestoreEndsWithItsMark(t *testing.T) {
 	proc.NeedProcesses(t)
 	t.Parallel()
@@ -167,15 +169,15 @@ func TestARestoreEndsWithItsMark(t *testing.T) {
 	}
 }
 
-// A restore that is killed leaves a cluster that says so: no backup is made of it,
-// nothing else is loaded into it, and the same restore goes on to the end.
+// TestARestoreThatWasKilledGoesOn: a restore that is killed leaves its mark in the cluster. Until
+// the same restore has been run again to its end, the cluster refuses a backup and any other load.
 func TestARestoreThatWasKilledGoesOn(t *testing.T) {
 	proc.NeedProcesses(t)
 	t.Parallel()
 	source := proc.NewNode(t, proc.Options{})
 	c := proc.Dial(t, source.Addr())
-	// At 200 a second: what is looked at while they come takes some seconds where others
-	// want the machine.
+	// At 200 keys a second the restore takes 30 seconds. The checks while it runs take some seconds
+	// on a busy machine.
 	const keys = 6000
 	all := []string{"MSET"}
 	for i := range keys {
@@ -215,7 +217,7 @@ func TestARestoreThatWasKilledGoesOn(t *testing.T) {
 			t.Errorf("%v: exit %d, %s", c.args, code, out)
 		}
 	}
-	// What a client writes meanwhile is not hidden.
+	// The comparison finds a key that a client has written meanwhile.
 	proc.MustAsk(t, target.Addr(), "SET", "foreign", "1")
 	if out, code := proc.Ctl(t, target.Addr(), "restore", dirs[0]); code != 5 || !strings.Contains(out, "does not hold what the files hold") {
 		t.Errorf("exit %d, %s", code, out)
@@ -233,7 +235,7 @@ func TestARestoreThatWasKilledGoesOn(t *testing.T) {
 	if out, code := proc.Ctl(t, target.Addr(), "restore", dirs[0]); code != 4 || !strings.Contains(out, "not empty") {
 		t.Errorf("a restore that ended begins again: exit %d, %s", code, out)
 	}
-	// A file that is damaged somewhere in the middle is refused before its first key.
+	// A file that is damaged somewhere in the middle is refused before its first key is written.
 	data, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
@@ -246,8 +248,8 @@ func TestARestoreThatWasKilledGoesOn(t *testing.T) {
 	}
 }
 
-// A hash comes back without the fields that are due by then, as keys that are due do not
-// come back, and is equal all the same.
+// TestAHashComesBackWithoutTheFieldsThatAreDue: a restore leaves out the fields of a hash that have
+// expired by then, as it leaves out keys that have expired. The comparison still succeeds.
 func TestAHashComesBackWithoutTheFieldsThatAreDue(t *testing.T) {
 	proc.NeedProcesses(t)
 	t.Parallel()
@@ -261,7 +263,7 @@ func TestAHashComesBackWithoutTheFieldsThatAreDue(t *testing.T) {
 	}
 	c := proc.Dial(t, source.Addr())
 	for _, args := range [][]string{
-		// They stay in memory, and so in the backup.
+		// Without the active expiry the expired fields stay in memory, and so in the backup.
 		{"DEBUG", "SET-ACTIVE-EXPIRE", "0"},
 		{"HSET", "small", "stays", "1", "later", "2", "goes", "3"}, {"HPEXPIRE", "small", "1", "FIELDS", "1", "goes"}, {"HPEXPIRE", "small", "9000000", "FIELDS", "1", "later"},
 		{"HSET", "gone", "goes", "1"}, {"HPEXPIRE", "gone", "1", "FIELDS", "1", "goes"},
@@ -286,8 +288,8 @@ func TestAHashComesBackWithoutTheFieldsThatAreDue(t *testing.T) {
 	}
 }
 
-// A stream that is too large for one command comes back all the same, with its groups,
-// what is pending, and what it remembers of what was deleted.
+// TestALargeStreamComesBack: a restore also brings back a stream that is too large for one command,
+// with its groups, its pending entries and the ids that it keeps of deleted entries.
 func TestALargeStreamComesBack(t *testing.T) {
 	proc.NeedProcesses(t)
 	t.Parallel()
@@ -327,12 +329,12 @@ func TestALargeStreamComesBack(t *testing.T) {
 	}
 }
 
-// withoutIdle is an answer of XPENDING without how long ago that was.
+// withoutIdle returns an answer of XPENDING without the idle times.
 func withoutIdle(answer string) string {
 	return regexp.MustCompile(`("(?:one|two)") :\d+`).ReplaceAllString(answer, "$1 ")
 }
 
-// fieldOf is a field of XINFO STREAM.
+// fieldOf returns a field of XINFO STREAM.
 func fieldOf(t *testing.T, c *respconn.Conn, field string) string {
 	t.Helper()
 	v, err := c.Do("XINFO", "STREAM", "s")

@@ -15,21 +15,19 @@ import (
 
 func TestMain(m *testing.M) { proc.Main(m) }
 
-// patience is how long a node may take for what is a moment's work where nobody
-// else wants the machine.
+// patience is how long a node may take for work that takes a moment on an idle machine.
 const patience = 2 * time.Minute
 
-// patiently is a node that lets costly commands run for as long.
+// patiently are the options of a node that allows costly commands that time.
 var patiently = proc.Options{Args: []string{"--write-timeout-ms", strconv.FormatInt(patience.Milliseconds(), 10)}}
 
-// answers sends a frame over a new connection and returns all replies, up to
-// the end.
+// answers sends a frame over a new connection and returns all replies, up to the end.
 func answers(t *testing.T, addr string, f frame) []string {
 	t.Helper()
 	c := proc.Dial(t, addr)
 	defer c.Close()
 	c.Patience = patience
-	// The server may close while we write: what it said is read all the same.
+	// The server may close the connection during the write: its replies are read all the same.
 	_ = c.Write([]byte(f.send))
 	if f.open {
 		_ = c.Net().(*net.TCPConn).CloseWrite()
@@ -38,8 +36,8 @@ func answers(t *testing.T, addr string, f frame) []string {
 	return render(replies, err)
 }
 
-// mustLive fails the test if the node is not the process it was, does not
-// serve, or has written of a panic.
+// mustLive fails the test if the node's process has been replaced, does not serve, or has logged a
+// panic.
 func mustLive(t *testing.T, n *proc.Node, pid int) {
 	t.Helper()
 	if n.Pid() != pid {
@@ -70,7 +68,7 @@ func compareFrames(t *testing.T, frames []frame, n *proc.Node, redis *proc.Proce
 	}
 }
 
-// shown cuts replies to a length that can be read.
+// shown shortens replies for messages.
 func shown(replies []string) string {
 	text := strings.Join(replies, "\n")
 	if len(text) > 1500 {
@@ -179,8 +177,8 @@ func TestRandomBytesKillNothing(t *testing.T) {
 	mustLive(t, n, pid)
 }
 
-// TestOneByteAtATime: readers that begin anew at each byte take seconds here, and
-// one that recurses overflows its stack.
+// TestOneByteAtATime: a reader that starts again at each byte takes seconds here, and a recursive
+// one overflows its stack.
 func TestOneByteAtATime(t *testing.T) {
 	proc.NeedProcesses(t)
 	t.Parallel()

@@ -12,11 +12,11 @@ import (
 	"lockstep/tests/kit/proc"
 )
 
-// lzfText is a text of n times the same byte as RDB packs it, in about n/88
-// bytes. It claims to be of claimed bytes.
+// lzfText is a text of n equal bytes as RDB compresses it, in about n/88 bytes. It claims to have
+// claimed bytes.
 func lzfText(n, claimed uint64) []byte {
 	packed := []byte{0, 'a'}
-	const run = 264 // what three bytes stand for at most
+	const run = 264 // the most that three bytes stand for
 	for made := uint64(1); made+run <= n; made += run {
 		packed = append(packed, 0xe0, 0xff, 0)
 	}
@@ -28,10 +28,10 @@ func lzfText(n, claimed uint64) []byte {
 	return append(append(out, length(claimed)...), packed...)
 }
 
-// length is a length as RDB writes one of 64 bits.
+// length is a length of 64 bits in RDB's encoding.
 func length(n uint64) []byte { return binary.BigEndian.AppendUint64([]byte{0x81}, n) }
 
-// bombs are bodies of payloads that claim, or are, far more than they say.
+// bombs are bodies of payloads that claim, or unpack to, far more than their size.
 func bombs() map[string][]byte {
 	const great = 1 << 60
 	all := map[string][]byte{
@@ -67,7 +67,7 @@ func bombs() map[string][]byte {
 	return all
 }
 
-// scoredTexts is a sorted set of one long member, each time with another score.
+// scoredTexts is a sorted set with one long member many times, each time with another score.
 func scoredTexts() []byte {
 	const n = 64
 	body := append([]byte{rdb.TypeZSet}, length(n)...)
@@ -78,9 +78,9 @@ func scoredTexts() []byte {
 	return body
 }
 
-// lzfListpack is a listpack of n times a pattern of four bytes, as RDB packs it.
+// lzfListpack is a listpack with a pattern of four bytes n times, as RDB compresses it.
 func lzfListpack(pattern []byte, n int) []byte {
-	const run = 264 // what three bytes stand for at most
+	const run = 264 // the most that three bytes stand for
 	n = n / (run / len(pattern)) * (run / len(pattern))
 	total := uint64(6 + (n+1)*len(pattern) + 1)
 	head := append(binary.LittleEndian.AppendUint32(nil, uint32(total)), 0xff, 0xff)
@@ -91,7 +91,7 @@ func lzfListpack(pattern []byte, n int) []byte {
 	return append(append(out, length(total)...), packed...)
 }
 
-// many is n names, each less than the one before, and the last one again.
+// many calls each for n names, each less than the one before, and again for the last one.
 func many(n int, each func(name []byte)) {
 	for i := n - 1; i >= 0; i-- {
 		each(binary.BigEndian.AppendUint32(nil, uint32(i)))
@@ -108,10 +108,11 @@ func manyMembers() []byte {
 
 func manyGroups() []byte {
 	const n = 2_000_000
-	// No nodes, no entries; the last, the first and the greatest deleted ID, entries added.
+	// The bytes mean: no nodes, no entries; the last, the first and the greatest deleted ID;
+	// entries added.
 	body := rdb.AppendLength(append([]byte{rdb.TypeStreamListpacks2}, make([]byte, 9)...), n+1)
 	many(n, func(name []byte) {
-		// The last ID, entries read, nothing pending, no consumers.
+		// The bytes mean: the last ID, entries read, nothing pending, no consumers.
 		body = append(append(append(body, 4), name...), 0, 0, 0, 0, 0)
 	})
 	return body
@@ -122,14 +123,14 @@ func manyConsumers() []byte {
 	body := append([]byte{rdb.TypeStreamListpacks2}, make([]byte, 9)...)
 	body = rdb.AppendLength(append(body, 1, 1, 'g', 0, 0, 0, 0), n+1)
 	many(n, func(name []byte) {
-		// When it was seen, and nothing pending.
+		// The bytes mean: when it was seen, and nothing pending.
 		body = append(append(append(body, 4), name...), make([]byte, 9)...)
 	})
 	return body
 }
 
-// TestBombsAreRefused: payloads with right checksums that claim, or unpack to,
-// more than there is memory.
+// TestBombsAreRefused: payloads with valid checksums claim, or unpack to, more than the memory
+// holds.
 func TestBombsAreRefused(t *testing.T) {
 	proc.NeedProcesses(t)
 	t.Parallel()
@@ -146,7 +147,7 @@ func TestBombsAreRefused(t *testing.T) {
 			if err != nil {
 				t.Fatalf("%s: %v\n%s", name, err, n.LogTail(3000))
 			}
-			// A string of nothing is a string.
+			// An empty string is a valid string.
 			if got := v.String(); got != "-ERR Bad data format" && (got != "+OK" || len(all[name]) != 2) {
 				t.Errorf("%s: RESTORE answers %s", name, got)
 			}

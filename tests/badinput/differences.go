@@ -8,18 +8,18 @@ import (
 	"lockstep/tests/kit/respconn"
 )
 
-// sweepDifference is an answer that is not redis-server 7.0's, with the reason.
+// sweepDifference is an answer that differs from redis-server 7.0's, with the reason.
 type sweepDifference struct {
-	// commands are the names in the table, or what they begin with.
+	// commands are names in the table, or beginnings of names.
 	commands []string
-	// ours is what stands in our answer.
+	// ours is a part of our answer.
 	ours, reason string
 }
 
-// waiting are the commands that take a time to wait.
+// waiting are the commands that take a timeout.
 var waiting = []string{"blpop", "brpop", "blmpop", "blmove", "brpoplpush", "bzpop", "bzmpop", "xread"}
 
-// sweepDifferences are all that the sweep may find.
+// sweepDifferences are all differences that the sweep may find.
 var sweepDifferences = []sweepDifference{
 	{[]string{"lrem", "lpos"}, "-ERR value is out of range, value must between -9223372036854775807 and 9223372036854775807", "as Redis 7.2, which refuses -2^63; 7.0 changes its sign, which leaves it as it is"},
 	{waiting, "-ERR timeout is out of range", "as Redis 7.2; in 7.0 such a time overflows, and is negative or past"},
@@ -31,7 +31,7 @@ var sweepDifferences = []sweepDifference{
 	{[]string{"command|getkeys"}, "-ERR Unbalanced", "as Redis 7.2, whose text names the command"},
 }
 
-// differenceOf is the listed difference that an answer falls under, nil if none.
+// differenceOf returns the listed difference that an answer belongs to, or nil.
 func differenceOf(name string, ours respconn.Value) *sweepDifference {
 	for i := range sweepDifferences {
 		d := &sweepDifferences[i]
@@ -43,9 +43,9 @@ func differenceOf(name string, ours respconn.Value) *sweepDifference {
 	return nil
 }
 
-// byKind are commands of whose answers only the kind is compared, where they are
-// no errors: they are drawn by chance, come in the order of a hash table, go by a
-// clock, or tell of the server.
+// byKind are commands of which only the kind of an answer is compared, unless it is an error: the
+// answers are drawn at random, have the order of a hash table, depend on a clock, or describe the
+// server.
 var byKind = strings.Fields(`spop srandmember hrandfield zrandmember randomkey smembers sscan sinter sunion sdiff
 	hgetall hkeys hvals hscan zscan scan time lolwut role lastsave info ttl pttl expiretime pexpiretime dump dbsize keys
 	object|idletime object|freq object|refcount object|encoding memory|usage memory|stats memory|doctor memory|purge
@@ -54,8 +54,8 @@ var byKind = strings.Fields(`spop srandmember hrandfield zrandmember randomkey s
 	client|list client|trackinginfo xinfo|consumers xinfo|groups xinfo|stream xinfo|help xgroup|help object|help
 	xpending xautoclaim publish spublish acl|genpass acl|log acl|cat`)
 
-// sameAnswer compares two answers of a command. An error that quotes a zero byte
-// ends there in Redis, whose texts are C's.
+// sameAnswer compares two answers to a command. If an error quotes a zero byte, Redis's text ends
+// there, because it is a C string.
 func sameAnswer(name string, ours, theirs respconn.Value) bool {
 	if bytes.Equal(ours.Raw, theirs.Raw) {
 		return true
@@ -67,9 +67,8 @@ func sameAnswer(name string, ours, theirs respconn.Value) bool {
 	return ours.IsError() == theirs.IsError() && ours.Kind == theirs.Kind && slices.Contains(byKind, name)
 }
 
-// endless are commands that would keep redis-server busy for ever: it answers a
-// negative count of members with as many as are asked for, and waits for replicas
-// that do not come.
+// endless are commands that would keep redis-server busy for ever: it returns as many members as a
+// negative count asks for, and waits for replicas that never come.
 func endless(name string, v variant) bool {
 	const short = 5
 	switch name {

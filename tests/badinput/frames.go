@@ -7,15 +7,15 @@ import (
 	"lockstep/tests/kit/respconn"
 )
 
-// frame is something to send, on a connection of its own.
+// frame is input to send, on a connection of its own.
 type frame struct {
 	name string
 	send string
-	// open is true if the server waits for more after this: the connection is
-	// then closed from here, for writing, to see what was answered.
+	// open is true if the server waits for more input after this. The test then closes its sending
+	// direction, to see the answer.
 	open bool
-	// differs is the reason why redis-server's answer is not asked for; want is
-	// what is expected then.
+	// differs is the reason why the answer is not compared with redis-server's; want is then the
+	// expected answer.
 	differs string
 	want    []string
 }
@@ -25,7 +25,7 @@ const (
 	inlineMax = 64 << 10
 )
 
-// frames are broken in every way that a reader of RESP can be led astray.
+// frames are broken in every way that can mislead a reader of RESP.
 var frames = []frame{
 	{name: "array of 2^63-1", send: "*" + maxInt64 + "\r\n"},
 	{name: "array of 2^64", send: "*18446744073709551616\r\n"},
@@ -103,7 +103,7 @@ var unauthenticatedFrames = []frame{
 	{name: "limits end with the password", send: "AUTH secret\r\n" + string(respconn.Command(strings.Fields("EXISTS a b c d e f g h i j k l")...)), open: true},
 }
 
-// junk is n random bytes, some of them the ones that mean something.
+// junk returns n random bytes; some of them have a meaning in RESP.
 func junk(r *rand.Rand, n int) []byte {
 	const telling = "*$+-:%~_#,(=!>\r\n\r\n0123456789 \"'"
 	b := make([]byte, n)
@@ -117,7 +117,7 @@ func junk(r *rand.Rand, n int) []byte {
 	return b
 }
 
-// render shows replies and how the connection ended, one string each.
+// render returns the replies and how the connection ended, one string each.
 func render(replies []respconn.Value, err error) []string {
 	var out []string
 	for _, v := range replies {

@@ -30,15 +30,15 @@ import (
 	"lockstep/tests/kit/ring"
 )
 
-// impostor is a node of another program that knows all that a member knows, and goes by
-// a member's name.
+// impostor is a node with another program. It knows everything that a member knows, and uses a
+// member's name.
 type impostor struct {
 	*transport.Transport
 	as identity.Identity
 	r  *rand.Rand
 }
 
-// identityOf is who a node is, by its folder.
+// identityOf reads the identity of a node from its folder.
 func identityOf(t *testing.T, n *proc.Node) (id identity.Identity) {
 	t.Helper()
 	data, err := os.ReadFile(filepath.Join(n.DataDir(), "identity.json"))
@@ -51,7 +51,7 @@ func identityOf(t *testing.T, n *proc.Node) (id identity.Identity) {
 	return id
 }
 
-// newImpostor goes by the name of a node.
+// newImpostor returns an impostor with the name of a node.
 func newImpostor(t *testing.T, n *proc.Node, r *rand.Rand) *impostor {
 	t.Helper()
 	id := identityOf(t, n)
@@ -85,21 +85,21 @@ func txnFor(args ...string) fsm.Txn {
 	return fsm.Txn{Proto: 2, Ops: []fsm.Op{op}}
 }
 
-// patienceMs is for how long a leader may take for what the impostor asks for.
+// patienceMs is how long a leader may take for the impostor's requests.
 const patienceMs = 10_000
 
-// bundle is a bundle with identity as its gateway sends it, for a shard.
+// bundle is a bundle with an identity, as its gateway sends it to a shard.
 func bundle(o fsm.Origin, seq, acked uint64, args ...string) []byte {
 	b := fsm.Bundle{Origin: o, FirstSeq: seq, AckedBelow: acked, Txns: []fsm.Txn{txnFor(args...)}}
 	return fsm.AppendBundle(binary.AppendUvarint(make([]byte, 4), patienceMs), &b)
 }
 
-// head is what a bundle begins with: its identity.
+// head is the beginning of a bundle: its identity.
 func head(o fsm.Origin, seq uint64) []byte {
 	return fsm.AppendBundle(make([]byte, 4), &fsm.Bundle{Origin: o, FirstSeq: seq})
 }
 
-// wholeRequests are requests of all kinds that nodes send, as they are when they are right.
+// wholeRequests returns valid requests of all kinds that nodes send.
 func (i *impostor) wholeRequests() []peerRequest {
 	origin := fsm.Origin{Node: i.as.Incarnation, Boot: i.as.Boot, Lane: 3}
 	shard := []byte{0, 0, 0, 0}
@@ -159,8 +159,8 @@ func (i *impostor) mutate(p []byte) []byte {
 	return p
 }
 
-// storm sends n changed requests to each address and returns when each has been answered, or
-// refused, or its connection has ended.
+// storm sends n mutated requests to each address. It returns when each was answered or refused, or
+// its connection has ended.
 func (i *impostor) storm(addrs []string, n int) (answered int) {
 	whole := i.wholeRequests()
 	results := make(chan error, len(addrs)*n)
@@ -183,13 +183,13 @@ func (i *impostor) storm(addrs []string, n int) (answered int) {
 				answered++
 			}
 		case <-late.C:
-			return answered // waits may last
+			return answered // waits may take long
 		}
 	}
 	return answered
 }
 
-// raftRequests are requests of a Raft group that no right program sends.
+// raftRequests returns requests to a Raft group that no correct program sends.
 func raftRequests(r *rand.Rand, id string) [][]byte {
 	header := raft.RPCHeader{ProtocolVersion: 3, ID: []byte(id), Addr: []byte("127.0.0.1:1")}
 	term := []uint64{0, 1, 9, 1 << 40, 1<<64 - 1}[r.IntN(5)]
@@ -216,7 +216,7 @@ func raftRequests(r *rand.Rand, id string) [][]byte {
 	}
 }
 
-// raftStorm sends such requests over connections of their own.
+// raftStorm sends such requests, each over its own connection.
 func (i *impostor) raftStorm(t *testing.T, addr string, group uint32, n int) {
 	t.Helper()
 	layer := i.StreamLayer(group)
@@ -234,7 +234,7 @@ func (i *impostor) raftStorm(t *testing.T, addr string, group uint32, n int) {
 	}
 }
 
-// adminNoise sends changed requests to an HTTP port.
+// adminNoise sends mutated requests to an HTTP port.
 func adminNoise(r *rand.Rand, i *impostor, addr string, n int) {
 	whole := []string{
 		"GET /livez HTTP/1.1\r\nHost: n\r\n\r\n", "GET /metrics HTTP/1.1\r\nHost: n\r\nAccept-Encoding: gzip\r\n\r\n", "POST /ui/state HTTP/1.1\r\nHost: n\r\nContent-Length: 5\r\n\r\nabc",
@@ -253,7 +253,7 @@ func adminNoise(r *rand.Rand, i *impostor, addr string, n int) {
 	}
 }
 
-// metric is the sum of a metric's series, as the admin port tells it.
+// metric is the sum over the series of a metric, read from the admin port.
 func metric(t *testing.T, adminAddr, name string) (sum float64) {
 	t.Helper()
 	for _, line := range bytes.Split(get(t, adminAddr, "/metrics"), []byte("\n")) {

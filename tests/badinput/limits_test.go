@@ -7,8 +7,8 @@ import (
 	"lockstep/tests/kit/proc"
 )
 
-// atTheLimits are commands in a row, one line each, whose numbers, IDs, places and
-// patterns are as far as they go. $64k is a text of 65,536 bytes.
+// atTheLimits are scripts of commands, one a line, whose numbers, IDs, places and patterns are at
+// their limits. $64k is a text of 65,536 bytes.
 var atTheLimits = map[string]string{
 	"strings": `
 		SETRANGE s 67108863 x
@@ -220,7 +220,7 @@ var atTheLimits = map[string]string{
 		DEL k`,
 }
 
-// limitDifferences are lines whose answer is not compared, with the reason.
+// limitDifferences are lines whose answers are not compared, with the reason.
 var limitDifferences = map[string]string{
 	"SMEMBERS s":                        "the order of a set of large numbers is another",
 	"SRANDMEMBER s 9223372036854775807": "as SMEMBERS",
@@ -228,8 +228,8 @@ var limitDifferences = map[string]string{
 	"SSCAN s -1":                        "cursors are opaque, and a small set is given whole, whatever the cursor",
 }
 
-// TestNumbersAtTheLimits: what stands at the limit of what can be said is taken,
-// and what stands behind it refused, as by redis-server, in RESP2 and RESP3.
+// TestNumbersAtTheLimits: values at the limit are accepted, and values beyond it refused, as by
+// redis-server, in RESP2 and RESP3.
 func TestNumbersAtTheLimits(t *testing.T) {
 	proc.NeedProcesses(t)
 	t.Parallel()

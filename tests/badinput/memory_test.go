@@ -14,8 +14,8 @@ import (
 
 const mb = 1 << 20
 
-// watchRSS measures the node's memory while do runs, and returns how much more
-// it was at its highest than before.
+// watchRSS measures the node's memory while do runs, and returns how much higher the highest value
+// was than before.
 func watchRSS(n *proc.Node, do func()) int64 {
 	before := n.RSS()
 	highest := before
@@ -39,8 +39,8 @@ func watchRSS(n *proc.Node, do func()) int64 {
 	return max(highest, n.RSS()) - before
 }
 
-// TestClaimsCostNothing: hundreds of clients announce arguments of 60 MB, and
-// send a few bytes of them.
+// TestClaimsCostNothing: hundreds of clients announce arguments of 60 MB and send a few bytes of
+// them.
 func TestClaimsCostNothing(t *testing.T) {
 	proc.NeedProcesses(t)
 	t.Parallel()
@@ -68,9 +68,9 @@ func TestClaimsCostNothing(t *testing.T) {
 	}
 }
 
-// TestOutputNobodyReadsIsBounded: GET of 1 MB a thousand times, and no reply is
-// read. The client is closed at its limit, which is so low that it is not slowed down, and others are served
-// meanwhile.
+// TestOutputNobodyReadsIsBounded: a client asks for 1 MB a thousand times and reads no reply. It is
+// closed at its limit, which is so low that the client is not slowed down first. Other clients are
+// served meanwhile.
 func TestOutputNobodyReadsIsBounded(t *testing.T) {
 	proc.NeedProcesses(t)
 	t.Parallel()
@@ -84,7 +84,7 @@ func TestOutputNobodyReadsIsBounded(t *testing.T) {
 	var hoarder *respconn.Conn
 	grown := watchRSS(n, func() {
 		hoarder = proc.Dial(t, n.Addr())
-		// A small receive buffer, so that the kernel hoards little.
+		// The receive buffer is small, so that the kernel stores little.
 		_ = hoarder.Net().(*net.TCPConn).SetReadBuffer(64 << 10)
 		var raw []byte
 		for range requests {
@@ -99,8 +99,8 @@ func TestOutputNobodyReadsIsBounded(t *testing.T) {
 		})
 	})
 	t.Logf("a hoarder of %d MB took %d MB, at a limit of %d MB", requests, grown/mb, limit/mb)
-	// What waits, what is being built, and the garbage that the collector lets come
-	// together before it looks: 64 MB, and what comes while it looks.
+	// The memory holds the waiting output, replies under construction, and the garbage that the
+	// collector allows: 64 MB, and what is added during a collection.
 	if grown > 16*limit {
 		t.Errorf("it took %d MB", grown/mb)
 	}
@@ -120,8 +120,7 @@ func TestOutputNobodyReadsIsBounded(t *testing.T) {
 	mustLive(t, n, pid)
 }
 
-// clients counts the connected clients by CLIENT LIST, the one who asks among
-// them.
+// clients counts the connected clients by CLIENT LIST, the one that asks included.
 func clients(t *testing.T, n *proc.Node) int {
 	t.Helper()
 	list, err := proc.Ask(n.Addr(), "CLIENT", "LIST")
@@ -131,8 +130,7 @@ func clients(t *testing.T, n *proc.Node) int {
 	return strings.Count(list, "\n")
 }
 
-// TestSlowReaderGetsEverything: slow is not hostile; below the limits every
-// reply comes.
+// TestSlowReaderGetsEverything: a slow client is not hostile. Below the limits it gets every reply.
 func TestSlowReaderGetsEverything(t *testing.T) {
 	proc.NeedProcesses(t)
 	t.Parallel()
@@ -148,7 +146,7 @@ func TestSlowReaderGetsEverything(t *testing.T) {
 	}
 	written := make(chan error, 1)
 	go func() { written <- c.Write(raw) }()
-	// Others are served while the replies pile up.
+	// Other clients are served while the replies pile up.
 	for range 20 {
 		if _, err := proc.Ask(n.Addr(), "PING"); err != nil {
 			t.Fatal(err)
@@ -165,7 +163,7 @@ func TestSlowReaderGetsEverything(t *testing.T) {
 	}
 }
 
-// TestTransactionWithoutEndIsBounded: commands are queued and no EXEC comes.
+// TestTransactionWithoutEndIsBounded: commands are queued, and no EXEC comes.
 func TestTransactionWithoutEndIsBounded(t *testing.T) {
 	proc.NeedProcesses(t)
 	t.Parallel()
@@ -201,21 +199,21 @@ func TestTransactionWithoutEndIsBounded(t *testing.T) {
 	mustLive(t, n, pid)
 }
 
-// TestValuesAboveTheLimitAreRefusedAndClosed: one byte more than
-// proto-max-bulk-len, which is lower than Redis's default here.
+// TestValuesAboveTheLimitAreRefusedAndClosed sends one byte more than proto-max-bulk-len, whose
+// default is lower than Redis's.
 func TestValuesAboveTheLimitAreRefusedAndClosed(t *testing.T) {
 	proc.NeedProcesses(t)
 	t.Parallel()
 	n := proc.NewNode(t, patiently)
 	pid := n.Pid()
-	// The default is the longest value that a log entry holds.
+	// The default is the longest value that fits into a log entry.
 	const longest = 59 * mb
 	f := frame{send: fmt.Sprintf("*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$%d\r\n", longest+1)}
 	got := strings.Join(answers(t, n.Addr(), f), "\n")
 	if want := "-ERR Protocol error: invalid bulk length\n(closed)"; got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
-	// And at the limit it is taken.
+	// A value at the limit is accepted.
 	c := proc.Dial(t, n.Addr())
 	if v, err := c.Do("SET", "k", strings.Repeat("x", longest)); err != nil || v.IsError() {
 		t.Errorf("59 MB: %v, %v", v, err)

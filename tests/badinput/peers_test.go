@@ -15,7 +15,7 @@ import (
 	"lockstep/tests/kit/proc"
 )
 
-// adminAddr is where a node's HTTP port is.
+// adminAddr is the address of a node's HTTP port.
 func adminAddr(n *proc.Node, ports map[*proc.Node]int) string {
 	return net.JoinHostPort("127.0.0.1", strconv.Itoa(ports[n]))
 }
@@ -34,10 +34,10 @@ func get(t *testing.T, addr, path string) []byte {
 	return body
 }
 
-// TestPeersOfAnIllProgram: a program that knows all that a member knows sends what is changed
-// in a few places, of every kind of request, to every node; Raft requests that no program
-// sends; and noise to the HTTP ports. No process ends, no panic is caught, and behind it every
-// node writes and reads, and all have the same state.
+// TestPeersOfAnIllProgram: a program that knows everything that a member knows sends requests of
+// every kind, mutated in a few places, to every node; Raft requests that no correct program sends;
+// and noise to the HTTP ports. No process ends and no panic is caught. Afterwards every node writes
+// and reads, and all have the same state.
 func TestPeersOfAnIllProgram(t *testing.T) {
 	seed := proc.Seed(t, 1)
 	r := rand.New(rand.NewPCG(seed, seed))
@@ -80,10 +80,10 @@ func TestPeersOfAnIllProgram(t *testing.T) {
 	}
 }
 
-// TestAGatewayInWhoseNameSomebodySpokeHeals: an impostor uses up what a gateway could say: a
-// boot number far ahead, and acknowledgements. Once the gateway answered INDETERMINATE to
-// each write from then on; now it begins anew. In the name of another node than its own the
-// impostor gets nothing done.
+// TestAGatewayInWhoseNameSomebodySpokeHeals: an impostor uses up the numbers of a gateway, with a
+// boot number far ahead and with acknowledgements. Once the gateway answered INDETERMINATE to each
+// later write; now it takes a new boot number. In the name of another node than its own the
+// impostor can do nothing.
 func TestAGatewayInWhoseNameSomebodySpokeHeals(t *testing.T) {
 	admin := map[*proc.Node]int{}
 	c := proc.NewCluster(t, 3, proc.Options{Before: func(n *proc.Node) {
@@ -104,7 +104,7 @@ func TestAGatewayInWhoseNameSomebodySpokeHeals(t *testing.T) {
 		return answer
 	}
 	own, others := i.as, identityOf(t, leader)
-	// Answers that bring a reply begin with 0.
+	// Answers with a reply begin with 0.
 	if answer := propose(fsm.Origin{Node: others.Incarnation, Boot: others.Boot + 1<<40}, 0, 0); answer[0] == 0 {
 		t.Errorf("it speaks in another node's name: %q", answer)
 	}
@@ -129,7 +129,7 @@ func TestAGatewayInWhoseNameSomebodySpokeHeals(t *testing.T) {
 	if refused := metric(t, adminAddr(leader, admin), "lockstep_peer_requests_refused_total"); refused != 1 {
 		t.Errorf("%s has refused %v requests", leader.Name, refused)
 	}
-	// It goes on with what it has begun when it starts again.
+	// After a restart the gateway continues with its new boot number.
 	follower.Stop()
 	follower.Start()
 	follower.WaitReady()

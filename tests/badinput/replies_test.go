@@ -8,10 +8,10 @@ import (
 	"lockstep/tests/kit/respconn"
 )
 
-// replyErr is what a reply beyond the bound becomes.
+// replyErr replaces a reply that is longer than the bound.
 const replyErr = "-ERR the reply is longer than 268435456 bytes"
 
-// loadBig fills one key of each kind with an element of 1 MB.
+// loadBig makes one key of each kind, with an element of 1 MB.
 func loadBig(t *testing.T, n *proc.Node) {
 	t.Helper()
 	big := strings.Repeat("y", mb)
@@ -31,7 +31,7 @@ func loadBig(t *testing.T, n *proc.Node) {
 	}
 }
 
-// again is a command and the same argument many times.
+// again returns a command with the same argument n times.
 func again(n int, arg string, command ...string) []string {
 	for range n {
 		command = append(command, arg)
@@ -39,9 +39,9 @@ func again(n int, arg string, command ...string) []string {
 	return command
 }
 
-// TestRepliesAreBounded asks in a few bytes for replies of gigabytes and more.
-// Each is refused in words while the node's memory stays within some copies of
-// the bound, and others are served.
+// TestRepliesAreBounded asks with a few bytes for replies of gigabytes and more. Each is refused
+// with an error, the node's memory stays within a few copies of the bound, and other clients are
+// served.
 func TestRepliesAreBounded(t *testing.T) {
 	proc.NeedProcesses(t)
 	t.Parallel()
@@ -76,9 +76,8 @@ func TestRepliesAreBounded(t *testing.T) {
 	}
 }
 
-// TestTransactionsRepliesAreBoundedTogether: what the log brings to every
-// replica must not end them. What the transaction writes is written all the
-// same.
+// TestTransactionsRepliesAreBoundedTogether: replies of a transaction, which every replica would
+// build, must not end the replicas. The writes of the transaction still happen.
 func TestTransactionsRepliesAreBoundedTogether(t *testing.T) {
 	proc.NeedProcesses(t)
 	t.Parallel()
@@ -117,8 +116,8 @@ func TestTransactionsRepliesAreBoundedTogether(t *testing.T) {
 	mustLive(t, n, pid)
 }
 
-// TestRepliesOfTheNodeAreBoundedTogether: what a transaction asks of the node alone
-// is bounded as what it asks of the data.
+// TestRepliesOfTheNodeAreBoundedTogether: the replies of a transaction's commands that need no data
+// are bounded like the others.
 func TestRepliesOfTheNodeAreBoundedTogether(t *testing.T) {
 	proc.NeedProcesses(t)
 	t.Parallel()

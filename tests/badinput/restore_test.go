@@ -13,14 +13,13 @@ import (
 	"lockstep/tests/kit/respconn"
 )
 
-// footerBytes are a payload's version and checksum.
+// footerBytes is the length of a payload's version and checksum.
 const footerBytes = 10
 
-// mended is a payload of another body, with the checksum that belongs to it.
+// mended is a payload with another body and a valid checksum.
 func mended(body []byte) string { return string(rdb.AppendFooter(append([]byte(nil), body...), 0)) }
 
-// dumpedKeys make values of all types, in all forms that the servers keep them
-// in.
+// dumpedKeys make values of all types, in all encodings that the servers use.
 func dumpedKeys() [][]string {
 	var all [][]string
 	for size, n := range map[string]int{"small": 5, "middle": 200, "large": 3000} {
@@ -43,7 +42,7 @@ func dumpedKeys() [][]string {
 	return append(all, []string{"SET", "int", "12345"}, []string{"SET", "compressible", strings.Repeat("a", 5000)})
 }
 
-// payloads are the DUMPs of a server's keys, by name.
+// payloads returns the DUMPs of a server's keys, by name.
 func payloads(t *testing.T, addr string, more ...[]string) map[string]string {
 	t.Helper()
 	c := proc.Dial(t, addr)
@@ -67,20 +66,20 @@ func payloads(t *testing.T, addr string, more ...[]string) map[string]string {
 	return all
 }
 
-// lies are lengths that are none of the value's: in each of the encodings of RDB
-// (6 bits, 14, 32 and 64), and a text that claims to unpack to gigabytes.
+// lies are wrong lengths, in each of RDB's encodings (6 bits, 14, 32 and 64), and texts that claim
+// to unpack to gigabytes.
 var lies = [][]byte{
 	{0x3f}, {0x7f, 0xff}, {0x80, 0xff, 0xff, 0xff, 0xff}, {0x80, 0x7f, 0xff, 0xff, 0xff}, {0x81, 0x10, 0, 0, 0, 0, 0, 0, 0},
 	{0x81, 0x7f, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff}, {0x81, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff},
 	{0xc3, 5, 0x81, 0, 0, 0, 2, 0, 0, 0, 0}, {0xc3, 0x81, 0x10, 0, 0, 0, 0, 0, 0, 0, 5}, {0xc0, 0xff}, {0xc1, 0, 0x80}, {0xc2, 0, 0, 0, 0x80}, {0xff}, {0x00},
 }
 
-// damage makes a body a bad one.
+// damage damages a body.
 func damage(r *rand.Rand, body []byte) []byte {
 	bad := append([]byte(nil), body...)
 	at := r.IntN(len(bad))
 	if r.IntN(2) == 0 {
-		at = r.IntN(min(len(bad), 40)) // where counts and headers stand
+		at = r.IntN(min(len(bad), 40)) // counts and headers are there
 	}
 	switch r.IntN(7) {
 	case 0:
@@ -105,7 +104,7 @@ func damage(r *rand.Rand, body []byte) []byte {
 	return bad
 }
 
-// readsOf are the commands that read everything of a value, by its type.
+// readsOf are the commands that read a whole value, by its type.
 var readsOf = map[string][][]string{
 	"string": {{"GET", "k"}, {"STRLEN", "k"}, {"GETRANGE", "k", "-5", "-1"}, {"BITCOUNT", "k"}, {"PFCOUNT", "k"}},
 	"list":   {{"LRANGE", "k", "0", "-1"}, {"LLEN", "k"}, {"LINDEX", "k", "-1"}, {"LPOS", "k", "nosuch"}, {"SORT", "k", "ALPHA", "LIMIT", "0", "1"}},
@@ -115,7 +114,7 @@ var readsOf = map[string][][]string{
 	"stream": {{"XRANGE", "k", "-", "+"}, {"XREVRANGE", "k", "+", "-"}, {"XLEN", "k"}, {"XINFO", "STREAM", "k", "FULL", "COUNT", "0"}, {"XINFO", "GROUPS", "k"}, {"XPENDING", "k", "g"}, {"XREAD", "STREAMS", "k", "0"}},
 }
 
-// writesOf change a value in ways that walk over much of it.
+// writesOf change a value in ways that walk through much of it.
 var writesOf = map[string][][]string{
 	"string": {{"APPEND", "k", "x"}, {"SETRANGE", "k", "1", "y"}, {"PFADD", "k", "e"}},
 	"list":   {{"LPUSH", "k", "x"}, {"LINSERT", "k", "BEFORE", "x", "y"}, {"LREM", "k", "0", "x"}, {"LTRIM", "k", "1", "-2"}, {"RPOP", "k", "2"}},
@@ -125,7 +124,7 @@ var writesOf = map[string][][]string{
 	"stream": {{"XADD", "k", "*", "f", "v"}, {"XGROUP", "CREATE", "k", "new", "0"}, {"XREADGROUP", "GROUP", "new", "c", "COUNT", "5", "STREAMS", "k", ">"}, {"XTRIM", "k", "MAXLEN", "2"}, {"XAUTOCLAIM", "k", "new", "d", "0", "0"}},
 }
 
-// restored is what is done with damaged payloads on one connection.
+// restored tries damaged payloads on one connection.
 type restored struct {
 	c       *respconn.Conn
 	n       *proc.Node
@@ -133,12 +132,12 @@ type restored struct {
 	taken   map[string]int
 }
 
-// bad is a damaged payload and what it was made of.
+// bad is a damaged payload and the name of its original.
 type bad struct{ name, payload string }
 
 func (b bad) String() string { return fmt.Sprintf("%s, damaged to\n%q\n", b.name, b.payload) }
 
-// must sends commands about a payload in one go and returns the answers.
+// must sends commands about a payload in one pipeline and returns the answers.
 func (x *restored) must(t *testing.T, about fmt.Stringer, commands ...[]string) []string {
 	t.Helper()
 	replies, err := x.c.Pipeline(commands...)
@@ -158,12 +157,12 @@ func (x *restored) must(t *testing.T, about fmt.Stringer, commands ...[]string) 
 	return answers
 }
 
-// batch are payloads that are restored in one go.
+// batch is a number of payloads that are restored in one pipeline.
 type batch []bad
 
 func (b batch) String() string { return fmt.Sprint([]bad(b)) }
 
-// all restores payloads, each under a key of its own.
+// all restores payloads, each under its own key.
 func (x *restored) all(t *testing.T, payloads batch) {
 	t.Helper()
 	var commands [][]string
@@ -182,7 +181,7 @@ func (x *restored) all(t *testing.T, payloads batch) {
 	}
 }
 
-// use reads all of a value, dumps it and reads it from there, and changes it.
+// use reads a whole value, dumps it and reads the dump, and changes the value.
 func (x *restored) use(t *testing.T, b bad, key string) {
 	t.Helper()
 	found := x.must(t, b, []string{"RENAME", key, "k"}, []string{"TYPE", "k"}, []string{"DEBUG", "DIGEST-VALUE", "k"}, []string{"DUMP", "k"})
@@ -202,7 +201,7 @@ func (x *restored) use(t *testing.T, b bad, key string) {
 	}
 }
 
-// reload takes a snapshot, and begins anew from it.
+// reload takes a snapshot and loads it again.
 func (x *restored) reload(t *testing.T) {
 	t.Helper()
 	before, err := proc.Ask(x.n.Addr(), "DEBUG", "DIGEST")
@@ -219,9 +218,8 @@ func (x *restored) reload(t *testing.T) {
 
 const restoredTogether = 20
 
-// TestRestoreOfDamagedPayloads: values of every type and form, dumped here and by
-// redis-server, are damaged and given the checksum that belongs to them. Each is
-// refused as bad data, or is a value like any other.
+// TestRestoreOfDamagedPayloads: values of every type and encoding, dumped here and by redis-server,
+// are damaged and get a valid checksum. Each is refused as bad data, or is a value like any other.
 func TestRestoreOfDamagedPayloads(t *testing.T) {
 	proc.NeedProcesses(t)
 	t.Parallel()

@@ -11,7 +11,7 @@ import (
 	"lockstep/tests/kit/respconn"
 )
 
-// getsOf are so many reads of one value in a row.
+// getsOf returns n GETs of one key in a row.
 func getsOf(key string, n int) (raw []byte) {
 	for range n {
 		raw = respconn.AppendCommand(raw, "GET", key)
@@ -19,8 +19,8 @@ func getsOf(key string, n int) (raw []byte) {
 	return raw
 }
 
-// TestAReaderIsSlowedDown: 400 reads of 1 MB in one pipeline are more than the output buffer of a client
-// may have, and a client that reads gets all of them.
+// TestAReaderIsSlowedDown: the replies to 400 reads of 1 MB in one pipeline exceed the output
+// buffer limit of a client. A client that reads gets all of them.
 func TestAReaderIsSlowedDown(t *testing.T) {
 	proc.NeedProcesses(t)
 	t.Parallel()
@@ -46,8 +46,8 @@ func TestAReaderIsSlowedDown(t *testing.T) {
 	}
 }
 
-// TestManySlowReadersAreBounded: clients that read nothing of what they asked for hold no more together than
-// all clients may; others are served.
+// TestManySlowReadersAreBounded: clients that do not read their replies hold no more memory
+// together than all clients may. Other clients are served.
 func TestManySlowReadersAreBounded(t *testing.T) {
 	proc.NeedProcesses(t)
 	t.Parallel()
@@ -78,7 +78,7 @@ func TestManySlowReadersAreBounded(t *testing.T) {
 		})
 	})
 	t.Logf("%d clients that asked for %d MB each took %d MB", readers, requests, grown/mb)
-	// The garbage that the collector lets come before it looks is on top.
+	// The garbage that the collector allows comes on top.
 	if grown > 8*together {
 		t.Errorf("they took %d MB", grown/mb)
 	}

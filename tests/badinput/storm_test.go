@@ -11,16 +11,16 @@ import (
 	"lockstep/tests/kit/respconn"
 )
 
-// ends are how the BLPOPs of a storm ended.
+// ends counts how the BLPOPs of a storm ended.
 type ends struct {
 	mu sync.Mutex
-	// served are the elements that were given out; nobody gets one twice.
+	// served are the elements that were given out; each must be given out once.
 	served            []string
 	unblocked, closed int
 	other             []string
 }
 
-// wait reads the one answer of a blocked client.
+// wait reads the answer to one blocked client.
 func (e *ends) wait(c *respconn.Conn) {
 	v, err := c.Read()
 	e.mu.Lock()
@@ -43,7 +43,7 @@ func (e *ends) total() int {
 	return len(e.served) + e.unblocked + e.closed + len(e.other)
 }
 
-// blocked is how many clients wait, on all nodes.
+// blocked is the number of blocked clients, on all nodes.
 func blocked(c *proc.Cluster) int {
 	sum := 0
 	for _, n := range c.Nodes {
@@ -56,11 +56,10 @@ func blocked(c *proc.Cluster) int {
 
 const stormClients, stormQuarter = 1000, 250
 
-// stormPatience is for an answer that comes when all that is waited for before has.
+// stormPatience bounds an answer that comes only after everything before it.
 const stormPatience = 5 * patience
 
-// blockAll makes a thousand clients wait for one key, on all nodes in turn, and
-// returns their IDs.
+// blockAll makes a thousand clients wait for one key, on all nodes in turn, and returns their IDs.
 func (e *ends) blockAll(t *testing.T, addrs []string) []string {
 	t.Helper()
 	ids := make([]string, stormClients)
@@ -80,8 +79,7 @@ func (e *ends) blockAll(t *testing.T, addrs []string) []string {
 	return ids
 }
 
-// endHalf kills the first quarter of the clients and unblocks the second, on all
-// nodes at once.
+// endHalf kills the first quarter of the clients and unblocks the second, on all nodes at once.
 func endHalf(t *testing.T, addrs, ids []string) {
 	var wg sync.WaitGroup
 	for n := range addrs {
@@ -110,10 +108,9 @@ func endHalf(t *testing.T, addrs, ids []string) {
 	wg.Wait()
 }
 
-// TestAStormOfBlockedClients: a thousand clients of three nodes wait for one key.
-// A quarter is killed and a quarter unblocked, all at once, the leader changes,
-// and elements come for the rest. Each gets one, none comes twice or is lost, and
-// nobody is left waiting.
+// TestAStormOfBlockedClients: a thousand clients of three nodes wait for one key. A quarter is
+// killed and a quarter unblocked, all at once, the leader changes, and elements come for the rest.
+// Each of those gets one, no element comes twice or is lost, and no client is left waiting.
 func TestAStormOfBlockedClients(t *testing.T) {
 	proc.NeedProcesses(t)
 	t.Parallel()
@@ -155,8 +152,8 @@ func TestAStormOfBlockedClients(t *testing.T) {
 	}
 }
 
-// TestEndlessTransactionsAndWatches: a MULTI with commands without end, and as many
-// watched keys, are refused at their limits; the client, and its memory, live on.
+// TestEndlessTransactionsAndWatches: a MULTI with endless commands, and as many watched keys, are
+// refused at their limits. The client stays connected, and its memory stays bounded.
 func TestEndlessTransactionsAndWatches(t *testing.T) {
 	proc.NeedProcesses(t)
 	t.Parallel()
@@ -165,8 +162,7 @@ func TestEndlessTransactionsAndWatches(t *testing.T) {
 	pid := n.Pid()
 	c := proc.Dial(t, n.Addr())
 	c.Patience = patience
-	// many sends so many commands in pieces, and returns how many were answered
-	// with what, by the answers.
+	// many sends so many commands in pieces, and counts the answers by their text.
 	many := func(command func(i int) []string) map[string]int {
 		answers := map[string]int{}
 		for from := 0; from < endless; from += piece {

@@ -11,16 +11,16 @@ import (
 	"lockstep/tests/kit/respconn"
 )
 
-// commandRow is what the sweep must know of a command: from COMMAND.
+// commandRow is what COMMAND says about a command, as far as the sweep needs it.
 type commandRow struct {
 	arity    int
 	blocking bool
 }
 
-// allows reports whether n arguments, the name included, are right.
+// allows reports whether n arguments, the name included, are a valid number.
 func (r commandRow) allows(n int) bool { return n == r.arity || r.arity < 0 && n >= -r.arity }
 
-// commandTable asks for the table, subcommands included as "parent|sub".
+// commandTable asks for the table, with subcommands as "parent|sub".
 func commandTable(c *respconn.Conn) (map[string]commandRow, error) {
 	v, err := c.Do("COMMAND")
 	if err != nil || v.IsError() {
@@ -52,8 +52,7 @@ func addCommandRows(rows map[string]commandRow, all []respconn.Value) error {
 	return nil
 }
 
-// hostile are values that readers of numbers, lengths, names and patterns may
-// stumble over.
+// hostile are values that code for numbers, lengths, names and patterns may mishandle.
 var hostile = []string{
 	"", "0", "-1", "9000000000000000000", "-9000000000000000000", "9223372036854775807", "-9223372036854775808", "9223372036854775808",
 	"18446744073709551615", "4294967296", "-2147483649", "1e400", "-1e400", "1e-400", "nan", "-nan", "inf", "-inf", "+5", " 5", "5 ", "0x10", "1.5", "1e3", "01",
@@ -61,10 +60,10 @@ var hostile = []string{
 	"18446744073709551615-18446744073709551615", "$", ">", "#",
 }
 
-// variant is a command made bad.
+// variant is an invalid version of a command.
 type variant struct {
 	args []string
-	// at is the place of the hostile value, 0: none.
+	// at is the place of the hostile value, or 0 if there is none.
 	at int
 }
 
@@ -79,7 +78,7 @@ func (v variant) String() string {
 	return strings.Join(words, " ")
 }
 
-// commandName is the name in the table of what the arguments call.
+// commandName is the name in the table of the command that the arguments call.
 func commandName(table map[string]commandRow, args []string) string {
 	name := strings.ToLower(args[0])
 	if len(args) > 1 {
@@ -90,8 +89,8 @@ func commandName(table map[string]commandRow, args []string) string {
 	return name
 }
 
-// wrongArities calls a command with every number of arguments it does not take,
-// up to three more than the template has.
+// wrongArities calls a command with every invalid number of arguments, up to three more than the
+// template has.
 func wrongArities(row commandRow, words []string) []variant {
 	var all []variant
 	for n := strings.Count(words[0], "|") + 1; n < len(words)+4; n++ {
@@ -106,8 +105,8 @@ func wrongArities(row commandRow, words []string) []variant {
 	return all
 }
 
-// variants are the bad ones of a template; share of 1 takes every hostile value,
-// n one of n, as chance has it.
+// variants are the invalid versions of a template. A share of 1 takes every hostile value, a share
+// of n about one of n at random.
 func variants(row commandRow, template string, share int, r *rand.Rand) []variant {
 	words := strings.Fields(template)
 	keys := map[int]bool{}
@@ -117,7 +116,7 @@ func variants(row commandRow, template string, share int, r *rand.Rand) []varian
 		}
 	}
 	all := append([]variant{{args: words}}, wrongArities(row, words)...)
-	for n := 1; n <= len(words); n++ { // cut short, in the midst of its options
+	for n := 1; n <= len(words); n++ { // shortened, also in the middle of its options
 		if row.allows(n) {
 			all = append(all, variant{args: words[:n]})
 		}
@@ -142,5 +141,5 @@ func variants(row commandRow, template string, share int, r *rand.Rand) []varian
 	return all
 }
 
-// sortedKeys are a map's keys in order.
+// sortedKeys returns the keys of a map in order.
 func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

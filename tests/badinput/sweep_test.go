@@ -10,11 +10,11 @@ import (
 	"lockstep/tests/kit/respconn"
 )
 
-// sweepShare: in the short run one hostile value of so many is tried in each
-// place; LOCKSTEP_LONG=1 tries them all. LOCKSTEP_SEED repeats a run.
+// sweepShare: the short run tries one of sweepShare hostile values in each place; LOCKSTEP_LONG=1
+// tries all. LOCKSTEP_SEED repeats a run.
 const sweepShare = 6
 
-// sweepSide is one of the two servers, with a connection of either protocol.
+// sweepSide is one of the two servers, with a connection for each protocol.
 type sweepSide struct {
 	addr  string
 	conns [2]*respconn.Conn
@@ -31,11 +31,10 @@ func newSweepSide(t *testing.T, addr string) *sweepSide {
 	return s
 }
 
-// sweepChunk is how many variants share a state.
+// sweepChunk is how many variants run on one state.
 const sweepChunk = 8
 
-// run loads the state and runs the variants; each is answered by one reply, or
-// within a transaction by three.
+// run loads the state and runs the variants. Each gets one reply, or three within a transaction.
 func (s *sweepSide) run(t *testing.T, proto int, commands [][]string) []respconn.Value {
 	t.Helper()
 	replies, err := s.conns[proto].Pipeline(append(append([][]string{}, sweepState...), commands...)...)
@@ -45,8 +44,8 @@ func (s *sweepSide) run(t *testing.T, proto int, commands [][]string) []respconn
 	return replies[len(sweepState):]
 }
 
-// sweepCommands are the variants as they are sent, and whose each is. What would
-// wait is sent in a transaction, where nothing does.
+// sweepCommands returns the variants as they are sent, and for each command its variant. Variants
+// that would wait are sent in a transaction, where nothing waits.
 func sweepCommands(row commandRow, all []variant) (commands [][]string, of []variant) {
 	add := func(v variant, args ...string) { commands, of = append(commands, args), append(of, v) }
 	for _, v := range all {
@@ -92,7 +91,7 @@ func (s *sweep) chunk(t *testing.T, name string, proto int, all []variant) {
 	want := s.theirs.run(t, proto, commands)
 	for i := range got {
 		s.compared++
-		name := commandName(s.ourTable, of[i].args) // cut short it may be another
+		name := commandName(s.ourTable, of[i].args) // a shortened command may be another one
 		if sameAnswer(name, got[i], want[i]) {
 			continue
 		}
@@ -106,7 +105,7 @@ func (s *sweep) chunk(t *testing.T, name string, proto int, all []variant) {
 	}
 }
 
-// sweepFailuresShown bounds what is printed of one command.
+// sweepFailuresShown bounds how many failures of one command are printed.
 const sweepFailuresShown = 4
 
 // template runs all variants of a template, in both protocols.
@@ -135,11 +134,10 @@ func (s *sweep) template(t *testing.T, template string, share int, r *rand.Rand)
 	}
 }
 
-// TestEveryCommandRefusesWhatRedisRefuses sweeps the whole table: each command
-// with wrong numbers of arguments, keys of every type, and hostile values in each
-// place, in RESP2 and RESP3. Where both servers have the command, an error is
-// redis-server's byte for byte, and so is any other answer but for
-// sweepDifferences. The server lives, and its memory stays bounded.
+// TestEveryCommandRefusesWhatRedisRefuses sweeps the whole table: each command with wrong numbers
+// of arguments, keys of every type, and hostile values in each place, in RESP2 and RESP3. If both
+// servers have the command, an error equals redis-server's byte for byte, and so does any other
+// answer except for sweepDifferences. The server lives, and its memory stays bounded.
 func TestEveryCommandRefusesWhatRedisRefuses(t *testing.T) {
 	proc.NeedProcesses(t)
 	t.Parallel()
@@ -184,7 +182,7 @@ func tableOf(t *testing.T, s *sweepSide) map[string]commandRow {
 	return table
 }
 
-// TestTemplatesOfRows: they are calls that work, and short ones.
+// TestTemplatesOfRows: they are valid calls, and short ones.
 func TestTemplatesOfRows(t *testing.T) {
 	for name, want := range map[string]string{
 		"delifeq": "DELIFEQ $string 10", "script|show": "SCRIPT SHOW 10", "hpersist": "HPERSIST $hash FIELDS 1 10", "sinterstore": "SINTERSTORE $set $set",
@@ -215,7 +213,7 @@ func TestEveryCommandIsSwept(t *testing.T) {
 			swept[parent] = true
 		}
 		if strings.HasSuffix(name, "|help") {
-			swept[name] = true // our own words, and no arguments
+			swept[name] = true // the texts are ours, and it takes no arguments
 		}
 	}
 	for name := range table {

@@ -10,14 +10,14 @@ import (
 	"lockstep/engine/commands"
 )
 
-// keysOfGroups are the keys of sweepState that commands of a group work on.
+// keysOfGroups are the keys of sweepState for the commands of a group.
 var keysOfGroups = map[string]string{
 	"list": "$list", "set": "$set", "hash": "$hash", "sorted-set": "$zset", "stream": "$stream", "geo": "$geo", "hyperloglog": "$hll",
 }
 
-// allTemplates are the templates above, and one more for each command that no template
-// and no reason stands for and that redis-server does not have. It is made of the
-// arguments that the command's row documents.
+// allTemplates returns the templates above, and one more for each command that has no template, is
+// not excluded, and does not exist in redis-server. That one is made from the arguments in the
+// documentation of the command's row.
 func allTemplates(table map[string]commandRow) []string {
 	known := map[string]bool{}
 	for _, template := range templates {
@@ -34,10 +34,10 @@ func allTemplates(table map[string]commandRow) []string {
 	return all
 }
 
-// oracleVersion is that of the redis-server that is asked.
+// oracleVersion is the version of the redis-server that the tests compare with.
 const oracleVersion = "7.0"
 
-// templateOf is the shortest call that a command's documented arguments allow.
+// templateOf returns the shortest call that a command's documented arguments allow.
 func templateOf(spec *command.Spec) string {
 	words := strings.Split(strings.ToUpper(spec.Name), "|")
 	return strings.Join(appendWords(words, spec, spec.Args), " ")

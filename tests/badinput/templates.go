@@ -1,9 +1,9 @@
 package badinput
 
-// templates are commands that work, one line each: the sweep makes bad ones of
-// them. A word that begins with $ is a key, $zset one that holds a sorted set
-// and $none one that does not exist. Every command of the table must be here, or
-// in notSwept; templateOf makes one for a command that redis-server does not have.
+// templates are valid commands, one a line: the sweep makes invalid ones from them. A word that
+// begins with $ is a key: $zset holds a sorted set, and $none does not exist. Every command of the
+// table must be here or in notSwept; templateOf makes a template for a command that redis-server
+// does not have.
 var templates = []string{
 	// Strings.
 	"GET $string", "SET $string v", "SET $string v XX GET EX 1000", "SET $string v PXAT 9000000000000 NX", "GETEX $string PX 100000",
@@ -75,7 +75,7 @@ var templates = []string{
 	// Users.
 	"ACL SETUSER tried on >secret ~key:* %R~r:* +@read -get &channel (+@write ~w:*)", "ACL GETUSER nosuch", "ACL DELUSER nosuch", "ACL LIST",
 	"ACL USERS", "ACL WHOAMI", "ACL CAT nosuch", "ACL DRYRUN default GET $string", "ACL GENPASS 32", "ACL LOG 0", "ACL LOAD", "ACL SAVE",
-	// The server. What answers of the server itself is compared by kind.
+	// The server. Answers that describe the server are compared by kind.
 	"PING hello", "ECHO hello", "TIME", "LOLWUT VERSION 5 10 10", "ROLE", "LASTSAVE", "WAIT 0 1", "WAITAOF 0 0 1", "INFO server", "COMMAND COUNT", "COMMAND DOCS get", "COMMAND INFO get",
 	"COMMAND GETKEYS GET $string", "COMMAND GETKEYSANDFLAGS GET $string", "COMMAND LIST FILTERBY PATTERN nosuch*", "CONFIG GET maxmemory-samples",
 	"CONFIG SET maxmemory-samples 5", "CONFIG RESETSTAT", "SLOWLOG GET 0", "SLOWLOG LEN", "SLOWLOG RESET", "LATENCY LATEST", "LATENCY HISTORY command",
@@ -92,8 +92,8 @@ var templates = []string{
 	"LOCKSTEP STALENESS 0", "LOCKSTEP TOKEN", "LOCKSTEP WAITFOR token 1", "RESTORE-ASKING $none 0 payload REPLACE",
 }
 
-// notSwept are the commands that no template stands for, with the reason. Their
-// wrong numbers of arguments are tried all the same.
+// notSwept are the commands without a template, with the reason. Wrong numbers of arguments are
+// tried for them all the same.
 var notSwept = map[string]string{
 	"hello": "it changes the protocol", "reset": "it changes the protocol", "quit": "it ends the connection", "shutdown": "it ends the server",
 	"multi": "it queues what comes behind it", "exec": "as MULTI", "discard": "as MULTI", "monitor": "it takes the connection over",
@@ -118,5 +118,5 @@ var sweepState = [][]string{
 	{"XREADGROUP", "GROUP", "g", "c", "COUNT", "1", "STREAMS", "stream", ">"},
 }
 
-// sweepKeys are keys of all types, and one of none.
+// sweepKeys are keys of all types, and one that does not exist.
 var sweepKeys = []string{"string", "list", "hash", "set", "zset", "stream", "hll", "none"}

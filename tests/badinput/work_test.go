@@ -11,8 +11,8 @@ import (
 	"lockstep/tests/kit/respconn"
 )
 
-// TestFewBytesDoNotBuyHours: the log brings a command to every replica, and one
-// that runs for hours would stop them all. Each of these took that long.
+// TestFewBytesDoNotBuyHours: every replica runs a command in the log, and one that takes hours
+// would stop them all. Each of these once took that long.
 func TestFewBytesDoNotBuyHours(t *testing.T) {
 	proc.NeedProcesses(t)
 	t.Parallel()
@@ -43,7 +43,7 @@ func TestFewBytesDoNotBuyHours(t *testing.T) {
 		}
 	}
 	longPattern := "*" + strings.Repeat("a", mb/5) + "b"
-	// inExec is a transaction of one command many times.
+	// inExec returns a transaction that has one command many times.
 	inExec := func(times int, args ...string) [][]string {
 		all := [][]string{{"MULTI"}}
 		for range times {

@@ -1,5 +1,5 @@
-// Package blocking shows that clients that wait for a key are served in order, once, on
-// whatever node they are, and through changes of leader.
+// Package blocking tests that clients that wait for a key are served in order and once, on every
+// node, and through changes of the leader.
 package blocking
 
 import (
@@ -18,9 +18,9 @@ func TestMain(m *testing.M) { proc.Main(m) }
 
 const patience = 90 * time.Second
 
-// blocked waits until n clients of the nodes are blocked, and the leader knows of
-// it: a node counts its client before the leader hears of the wait, but a write
-// through the node comes there behind it.
+// blocked waits until n clients of the nodes are blocked, and the leader knows all of them. A node
+// counts its client before the leader hears of the wait. A write through the same node reaches the
+// leader after that.
 func blocked(t testing.TB, c *proc.Cluster, n int) {
 	t.Helper()
 	proc.Wait(t, patience, fmt.Sprintf("%d clients are blocked", n), func() bool {
@@ -39,11 +39,13 @@ func blocked(t testing.TB, c *proc.Cluster, n int) {
 	}
 }
 
-// First come, first served, wherever the clients are.
+// TestWaitersAreServedInOrderOnAllNodes: waiting clients are served in the order in which they
+// came, whichever node they are connected to.
 func TestWaitersAreServedInOrderOnAllNodes(t *testing.T) {
 	proc.NeedProcesses(t)
 	t.Parallel()
-	// To another leader who waits comes again, in another order.
+	// The leader must not change, because waiting clients register with a new leader in another
+	// order.
 	c := proc.NewCluster(t, 3, proc.Options{Args: proc.OneLeader})
 	var waiting []*respconn.Conn
 	for i := range 6 {
@@ -55,7 +57,7 @@ func TestWaitersAreServedInOrderOnAllNodes(t *testing.T) {
 		waiting = append(waiting, w)
 	}
 	pusher := proc.Dial(t, c.Follower().Addr())
-	// One transaction fills the list before anybody is served.
+	// One transaction fills the list before any client is served.
 	proc.Do(t, pusher, "MULTI")
 	proc.Do(t, pusher, "RPUSH", "queue", "0", "1")
 	proc.Do(t, pusher, "RPUSH", "queue", "2")
@@ -74,7 +76,7 @@ func TestWaitersAreServedInOrderOnAllNodes(t *testing.T) {
 	blocked(t, c, 0)
 }
 
-// Time, and CLIENT UNBLOCK.
+// TestHowWaitsEnd: a wait ends by its timeout and by CLIENT UNBLOCK.
 func TestHowWaitsEnd(t *testing.T) {
 	proc.NeedProcesses(t)
 	t.Parallel()
@@ -96,7 +98,8 @@ func TestHowWaitsEnd(t *testing.T) {
 		}
 		blocked(t, c, 1)
 		same := proc.Dial(t, follower)
-		// One of two gets it, whether the other comes before the client knows or behind.
+		// One of two calls succeeds, whether or not the second one comes before the client has been
+		// woken.
 		again := []string{"CLIENT", "UNBLOCK", id, how}
 		if got, err := same.Pipeline(again, again); err != nil || got[0].String() != ":1" || got[1].String() != ":0" {
 			t.Errorf("CLIENT UNBLOCK twice: %v, %v", got, err)
@@ -111,7 +114,8 @@ func TestHowWaitsEnd(t *testing.T) {
 	anUnblockedClientTakesNothing(t, c, w, id)
 }
 
-// When CLIENT UNBLOCK is answered, no later write serves the client.
+// anUnblockedClientTakesNothing: after the answer to CLIENT UNBLOCK no later write serves the
+// client.
 func anUnblockedClientTakesNothing(t *testing.T, c *proc.Cluster, w *respconn.Conn, id string) {
 	same, leader := proc.Dial(t, c.Follower().Addr()), proc.Dial(t, c.WaitLeader().Addr())
 	for range 20 {
@@ -134,7 +138,8 @@ func anUnblockedClientTakesNothing(t *testing.T, c *proc.Cluster, w *respconn.Co
 	}
 }
 
-// A client that goes away leaves no waiter, and loses no element.
+// TestAClientThatGoesAwayTakesNothing: when a waiting client closes its connection, its wait ends,
+// and no element is lost.
 func TestAClientThatGoesAwayTakesNothing(t *testing.T) {
 	proc.NeedProcesses(t)
 	t.Parallel()
@@ -154,8 +159,8 @@ func TestAClientThatGoesAwayTakesNothing(t *testing.T) {
 	}
 }
 
-// A key of another kind is no answer, a list renamed or swapped in is one, and
-// in a transaction nothing waits.
+// TestWhatFillsAKey: a value of another type does not end a wait for a list, but a list that RENAME
+// or SWAPDB puts there does. In a transaction no command waits.
 func TestWhatFillsAKey(t *testing.T) {
 	proc.NeedProcesses(t)
 	t.Parallel()
@@ -177,7 +182,7 @@ func TestWhatFillsAKey(t *testing.T) {
 	if got := proc.Read(t, w); got != `*2 "q" "y"` {
 		t.Errorf("after a rename: %s", got)
 	}
-	// A database swapped in brings its keys.
+	// SWAPDB brings the keys of the other database.
 	if err := w.Send("BLPOP", "q", "0"); err != nil {
 		t.Fatal(err)
 	}
@@ -188,7 +193,7 @@ func TestWhatFillsAKey(t *testing.T) {
 	if got := proc.Read(t, w); got != `*2 "q" "z"` {
 		t.Errorf("after SWAPDB: %s", got)
 	}
-	// In a transaction nothing waits.
+	// In a transaction no command waits.
 	for _, args := range [][]string{{"MULTI"}, {"BLPOP", "q", "0"}, {"BRPOPLPUSH", "q", "r", "0"}} {
 		proc.Do(t, w, args...)
 	}
@@ -197,12 +202,13 @@ func TestWhatFillsAKey(t *testing.T) {
 	}
 }
 
-// Streams are read by all who wait, sorted sets popped by one after the other,
-// and a group's new entries go to one consumer each.
+// TestStreamsAndSortedSetsAreWaitedFor: a new entry of a stream goes to all waiting readers, but
+// only to one consumer of a group. A member of a sorted set goes to one waiting client.
 func TestStreamsAndSortedSetsAreWaitedFor(t *testing.T) {
 	proc.NeedProcesses(t)
 	t.Parallel()
-	// To another leader who waits comes again, in another order.
+	// The leader must not change, because waiting clients register with a new leader in another
+	// order.
 	c := proc.NewCluster(t, 3, proc.Options{Args: proc.OneLeader})
 	other := proc.Dial(t, c.WaitLeader().Addr())
 	proc.Do(t, other, "XADD", "s", "1-1", "f", "old")
@@ -240,7 +246,8 @@ func TestStreamsAndSortedSetsAreWaitedFor(t *testing.T) {
 	}
 }
 
-// Commands behind a blocking one in a pipeline run after it, in order.
+// TestAPipelineWaitsForItsBlockedCommand: the commands after a blocking one in a pipeline run after
+// it, in order.
 func TestAPipelineWaitsForItsBlockedCommand(t *testing.T) {
 	proc.NeedProcesses(t)
 	t.Parallel()
@@ -257,7 +264,7 @@ func TestAPipelineWaitsForItsBlockedCommand(t *testing.T) {
 		t.Errorf("before the blocked command: %s", got)
 	}
 	blocked(t, c, 1)
-	if err := w.Send("ECHO", "later"); err != nil { // arrives while it is blocked
+	if err := w.Send("ECHO", "later"); err != nil { // it arrives while the client is blocked
 		t.Fatal(err)
 	}
 	proc.Do(t, other, "SET", "a", "41")
@@ -269,14 +276,13 @@ func TestAPipelineWaitsForItsBlockedCommand(t *testing.T) {
 	}
 }
 
-// Workers on all nodes take jobs while the leader is killed again and again:
-// every job that was acknowledged is taken once, and no client of a node that lives
-// sees an error.
+// TestEveryJobIsTakenOnceThroughFailovers: workers take jobs while the test kills the leader again
+// and again. Every acknowledged job is taken once, and no client of a running node sees an error.
 func TestEveryJobIsTakenOnceThroughFailovers(t *testing.T) {
 	proc.NeedProcesses(t)
 	t.Parallel()
 	c := proc.NewCluster(t, 3, proc.Options{})
-	home := c.Follower() // survives: the clients are here
+	home := c.Follower() // this node stays up, because the clients are connected to it
 	var mu sync.Mutex
 	taken := map[string]int{}
 	var stop atomic.Bool
@@ -316,7 +322,7 @@ func TestEveryJobIsTakenOnceThroughFailovers(t *testing.T) {
 		push(func() bool { return jobs >= target })
 		leader := c.WaitLeader()
 		if leader == home {
-			// The clients' own node stays.
+			// The node of the clients must stay up.
 			for _, n := range c.Nodes {
 				if n != home {
 					leader = n
@@ -345,8 +351,8 @@ func TestEveryJobIsTakenOnceThroughFailovers(t *testing.T) {
 	t.Logf("%d jobs", jobs)
 }
 
-// Each consumer tries for its own group when it comes, and is told when stream or
-// group has gone: whoever else waits.
+// TestGroupsWaitForThemselves: a new consumer first tries to read for its own group, whatever other
+// clients wait for. It gets an error when the stream or the group is deleted.
 func TestGroupsWaitForThemselves(t *testing.T) {
 	proc.NeedProcesses(t)
 	t.Parallel()
@@ -396,7 +402,7 @@ func TestGroupsWaitForThemselves(t *testing.T) {
 			t.Errorf("when the stream went: %s", got)
 		}
 	}
-	// The other ways in which a stream goes.
+	// These are the other ways to remove a stream.
 	for _, how := range [][]string{{"SET", "s", "text"}, {"RENAME", "s", "t"}, {"FLUSHALL"}, {"SWAPDB", "0", "1"}, {"PEXPIRE", "s", "1"}} {
 		proc.Do(t, other, "FLUSHALL")
 		proc.Do(t, other, "XGROUP", "CREATE", "s", "g", "$", "MKSTREAM")
@@ -411,8 +417,9 @@ func TestGroupsWaitForThemselves(t *testing.T) {
 	}
 }
 
-// A client that waits for one kind of value does not hold up a client that waits for
-// another, and a wrong kind behind a right one is an answer.
+// TestKindsOfValuesAreWaitedForApart: a client that waits for one type of value does not delay a
+// client that waits for another type on the same key. BLMOVE replies with an error if its
+// destination has the wrong type.
 func TestKindsOfValuesAreWaitedForApart(t *testing.T) {
 	proc.NeedProcesses(t)
 	t.Parallel()

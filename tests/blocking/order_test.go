@@ -10,8 +10,9 @@ import (
 	"lockstep/tests/kit/respconn"
 )
 
-// A waiting client has its element when the push is answered: the list is empty then, and the
-// pusher takes nothing from it, whatever nodes the two are on.
+// TestWhoWaitsHasItsElementWhenThePushIsAnswered: when a push is answered, a waiting client already
+// has the element. The list is empty then, and the pusher cannot take the element back, whichever
+// nodes the two clients use.
 func TestWhoWaitsHasItsElementWhenThePushIsAnswered(t *testing.T) {
 	proc.NeedProcesses(t)
 	t.Parallel()
@@ -41,7 +42,8 @@ func TestWhoWaitsHasItsElementWhenThePushIsAnswered(t *testing.T) {
 	}
 }
 
-// Waiting clients keep their places when the leadership is given away.
+// TestAPlannedTransferKeepsTheOrder: waiting clients keep their order when the leadership is
+// transferred.
 func TestAPlannedTransferKeepsTheOrder(t *testing.T) {
 	proc.NeedProcesses(t)
 	t.Parallel()
@@ -71,8 +73,9 @@ func TestAPlannedTransferKeepsTheOrder(t *testing.T) {
 	}
 }
 
-// Without a quorum nobody knows what is in a list, and nobody is told that nothing came. A
-// blocking command ends soon after its own time, and says whether it may have run.
+// TestWaitsWithoutAQuorum: without a quorum no node knows what a list holds, so no client may get a
+// reply that says that nothing came. A blocking command ends soon after its timeout, and its error
+// says whether it may have run.
 func TestWaitsWithoutAQuorum(t *testing.T) {
 	proc.NeedProcesses(t)
 	t.Parallel()
@@ -91,7 +94,8 @@ func TestWaitsWithoutAQuorum(t *testing.T) {
 					n.Kill9()
 				}
 			}
-			// While the node may believe that it leads, and when it knows better.
+			// The test asks while the node may believe that it leads, and again when it knows that
+			// it does not.
 			w.ask(false)
 			// Its role says so a moment before the shard stops accepting waits.
 			proc.Wait(t, patience, "it knows that it does not lead", func() bool {
@@ -109,11 +113,11 @@ func TestWaitsWithoutAQuorum(t *testing.T) {
 	}
 }
 
-// withoutQuorum is a node that is alone.
+// withoutQuorum is a node without the other nodes of its cluster.
 type withoutQuorum struct {
 	t    *testing.T
 	home *proc.Node
-	// mayHave is how many elements somebody may have got without knowing.
+	// mayHave is the number of elements that a client may have taken without getting a reply.
 	mayHave int
 }
 
@@ -125,11 +129,11 @@ func (w *withoutQuorum) fill() {
 	proc.Do(w.t, c, "XADD", "s", "1-1", "f", "v")
 }
 
-// ask sends blocking commands, all at one time, and looks at what they are answered. When
-// the node knows that nobody leads, nothing that is new to it may have run.
+// ask sends several blocking commands at the same time, and checks their replies. If knows is true,
+// the node knows that there is no leader, and no new command may run.
 func (w *withoutQuorum) ask(knows bool) {
-	// late is how long beyond its own time a command may take, slow for how long a busy
-	// machine may hold it up.
+	// late is how long after its own timeout a command may still end. slow is how long a busy
+	// machine may delay it in addition.
 	const ownTime, late, slow = 500 * time.Millisecond, 5 * time.Second, 4 * time.Second
 	commands := [][]string{
 		{"BRPOP", "q", "0.1"}, {"BLPOP", "none", "0.1"}, {"BLMOVE", "q", "r", "LEFT", "LEFT", "0.5"}, {"BZPOPMIN", "z", "0.5"},
@@ -153,8 +157,8 @@ func (w *withoutQuorum) ask(knows bool) {
 		if commands[i][0] == "BRPOP" && unknown {
 			w.mayHave++
 		}
-		// What was begun may be done yet; and as long as the leader has its lease, what is
-		// empty is empty.
+		// A command that has begun may still run. While the leader has its lease, an empty key is
+		// known to be empty.
 		ok := strings.HasPrefix(got, "-CLUSTERDOWN") || !knows && (takes && unknown || !takes && got == "(nil array)")
 		if !ok {
 			w.t.Errorf("%s, known that nobody leads: %v: %s", commands[i], knows, got)
@@ -162,7 +166,7 @@ func (w *withoutQuorum) ask(knows bool) {
 	}
 }
 
-// count counts what is left when the others are back.
+// count checks the number of elements that are left when the other nodes are back.
 func (w *withoutQuorum) count() {
 	c := proc.Dial(w.t, w.home.Addr())
 	var q, r int

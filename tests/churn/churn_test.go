@@ -1,6 +1,6 @@
-// Package churn lets clients connect and leave in every possible way, and shows that they leave
-// nothing behind: the answers that they got are true, and the nodes have as many connections,
-// descriptors and goroutines, and as much memory, as before.
+// Package churn lets clients connect and leave in every possible way. They must get correct answers
+// and leave nothing behind: afterwards the nodes have as many connections, descriptors and
+// goroutines, and use about as much memory, as before.
 package churn
 
 import (
@@ -25,42 +25,42 @@ import (
 func TestMain(m *testing.M) { proc.Main(m) }
 
 const (
-	// patience is how long a node may take for what is a moment's work where nobody
-	// else wants the machine.
+	// patience bounds the waits for steps that take a moment on an idle machine.
 	patience = 90 * time.Second
-	// churnTime is how long clients come and go.
+	// churnTime is how long clients connect and leave.
 	churnTime = 8 * time.Second
-	// actorsMax is how many clients there are at a time, half of them wild: they may
-	// be cut off, or go without reading what they asked for.
+	// actorsMax is the number of clients at a time. Half of them are wild: such a client may be
+	// disconnected, or may leave without reading the replies to its commands.
 	actorsMax = 240
 )
 
-// stage is what the clients act on.
+// stage is what all clients share.
 type stage struct {
 	t     *testing.T
 	nodes []*proc.Node
 	big   string
 	until time.Time
-	// prey are the ids of wild clients, by node.
+	// prey holds the ids of the connected wild clients, by node. Guarded by mu.
 	mu   sync.Mutex
 	prey []map[string]bool
 }
 
-// actor is one client after another with one counter, which nobody else changes.
+// actor is a series of connections, one after the other, with a counter that no other actor
+// changes.
 type actor struct {
 	*stage
 	r    *rand.Rand
 	name string
 	wild bool
-	// counter is what the last INCR that was answered said, asked how many were sent.
+	// counter is the last reply to an INCR, and asked is the number of INCRs sent.
 	counter, asked int
 	node           int
 	conn           *respconn.Conn
-	// lists counts the lists that it had filled.
+	// lists counts the lists of isFilled.
 	lists int
 }
 
-// errCut ends a connection that a wild client has lost, or given up.
+// errCut ends a connection that a wild client has lost or closed.
 var errCut = errors.New("cut off")
 
 func (a *actor) fail(format string, args ...any) error {
@@ -68,7 +68,7 @@ func (a *actor) fail(format string, args ...any) error {
 	return errCut
 }
 
-// lost judges an error of the connection.
+// lost handles an error of the connection.
 func (a *actor) lost(what string, err error) error {
 	if a.wild && !os.IsTimeout(err) {
 		return errCut
@@ -76,7 +76,7 @@ func (a *actor) lost(what string, err error) error {
 	return a.fail("%s: %v", what, err)
 }
 
-// live is one connection from its beginning to its end.
+// live runs one connection from its beginning to its end.
 func (a *actor) live() {
 	a.node = a.r.Intn(len(a.nodes))
 	conn, err := respconn.Dial(a.nodes[a.node].Addr())
@@ -118,7 +118,7 @@ func (a *actor) hunted(id string, yes bool) {
 	}
 }
 
-// part ends a connection that owes nothing.
+// part closes a connection in good order.
 func (a *actor) part() {
 	tcp := a.conn.Net().(*net.TCPConn)
 	switch a.r.Intn(4) {
@@ -129,7 +129,8 @@ func (a *actor) part() {
 	case 1:
 		_ = tcp.SetLinger(0)
 	case 2:
-		// No write: whom a pause holds back is gone when it says no more, as with Redis.
+		// This uses no write command. As in Redis, a paused client that sends nothing more counts
+		// as gone.
 		if a.conn.Write(append(respconn.Command("PING"), respconn.Command("ECHO", a.name)...)) != nil || tcp.CloseWrite() != nil {
 			_ = a.lost("half-close", io.ErrClosedPipe)
 			return
@@ -143,7 +144,7 @@ func (a *actor) part() {
 	}
 }
 
-// want reads one reply.
+// want reads one reply and compares it.
 func (a *actor) want(want, what string) error {
 	v, err := a.conn.Read()
 	switch {
@@ -162,7 +163,7 @@ func (a *actor) do(want string, args ...string) error {
 	return a.want(want, strings.Join(args[:min(len(args), 3)], " "))
 }
 
-// pipeline sends commands of all kinds and forms, in pieces, and then reads.
+// pipeline sends commands of all kinds and forms, in pieces, and then reads the replies.
 func (a *actor) pipeline() error {
 	var raw []byte
 	var wants []string
@@ -233,7 +234,7 @@ func (a *actor) transaction() error {
 	return nil
 }
 
-// block waits in vain.
+// block runs a blocking command that ends by its timeout.
 func (a *actor) block() error {
 	if err := a.conn.Send("BLPOP", a.name+":list", "0.02"); err != nil {
 		return a.lost("BLPOP", err)
@@ -248,7 +249,7 @@ func (a *actor) block() error {
 	return nil
 }
 
-// other runs a command over a connection of its own.
+// other runs a command on another connection.
 func (a *actor) other(args ...string) error {
 	if v, err := proc.Ask(a.nodes[a.r.Intn(len(a.nodes))].Addr(), args...); err != nil {
 		return a.fail("%q: %s, %v", args, v, err)
@@ -256,9 +257,11 @@ func (a *actor) other(args ...string) error {
 	return nil
 }
 
-// isFilled waits, and sends more meanwhile, until somebody else fills its list.
+// isFilled waits for an element that another connection pushes, and sends a further command
+// meanwhile.
 func (a *actor) isFilled() error {
-	// One of its own each time: where a connection was cut off, its wait may last longer.
+	// Each wait has a list of its own, because the wait of a broken connection may last longer than
+	// the connection.
 	a.lists++
 	list := fmt.Sprint(a.name, ":filled:", a.lists)
 	if err := a.conn.Write(append(respconn.Command("BLPOP", list, "0"), "PING\r\n"...)); err != nil {
@@ -315,7 +318,8 @@ func (a *actor) bytewise() error {
 	return a.want(`"`+a.name+`"`, "ECHO byte by byte")
 }
 
-// slowReads are so many batches that wait that the connection leaves its loop.
+// slowReads sends so many commands that wait that the node takes the connection out of its event
+// loop.
 func (a *actor) slowReads() error {
 	for range a.r.Intn(20) {
 		if err := a.do("*0", "LRANGE", "none", "0", "-1"); err != nil {
@@ -325,7 +329,7 @@ func (a *actor) slowReads() error {
 	return nil
 }
 
-// monitor looks at the others for a moment, and goes.
+// monitor reads the commands of other clients for a moment, and leaves.
 func (a *actor) monitor() error {
 	if a.r.Intn(10) > 0 {
 		return nil
@@ -333,7 +337,7 @@ func (a *actor) monitor() error {
 	if err := a.do("+OK", "MONITOR"); err != nil {
 		return err
 	}
-	// The others may be at their end.
+	// The other actors may have ended already.
 	for range 20 {
 		if _, err := proc.Ask(a.nodes[a.node].Addr(), "PING"); err != nil {
 			return a.fail("PING beside MONITOR: %v", err)
@@ -345,7 +349,7 @@ func (a *actor) monitor() error {
 	return errCut
 }
 
-// kill ends another wild client, or this one.
+// kill disconnects another wild client, or this one.
 func (a *actor) kill() error {
 	a.mu.Lock()
 	ids := make([]string, 0, len(a.prey[a.node]))
@@ -364,7 +368,7 @@ func (a *actor) kill() error {
 	return nil
 }
 
-// leaveUnread asks for much, reads little or nothing, and goes without a word.
+// leaveUnread sends many commands, reads few or no replies, and closes the connection.
 func (a *actor) leaveUnread() error {
 	var raw []byte
 	for range 1 + a.r.Intn(60) {
@@ -391,8 +395,8 @@ func (a *actor) pause() error {
 	return a.do("+OK", "CLIENT", "PAUSE", "20", "WRITE")
 }
 
-// act comes and goes until the time is over. A wild client's counter is asked for in
-// between: what it was not told may have been done.
+// act runs connections until the time is over. A wild client reads its counter between two
+// connections, because commands without a reply may have run.
 func (a *actor) act() {
 	for time.Now().Before(a.until) && !a.t.Failed() {
 		a.live()
@@ -402,8 +406,8 @@ func (a *actor) act() {
 	}
 }
 
-// settle brings a counter to where it is known again: what is under way for a
-// connection that has gone may run yet, so that a new counter is begun.
+// settle starts a new counter if the value of the old one is not certain, because commands of a
+// closed connection may still run.
 func (a *actor) settle() {
 	if a.counter < a.asked {
 		a.check()
@@ -412,7 +416,7 @@ func (a *actor) settle() {
 	}
 }
 
-// check compares the counter with what was sent and what was answered.
+// check compares the counter with the numbers of commands sent and answered.
 func (a *actor) check() {
 	text, err := proc.Ask(a.nodes[0].Addr(), "GET", a.name)
 	n, _ := strconv.Atoi(text)
@@ -421,7 +425,7 @@ func (a *actor) check() {
 	}
 }
 
-// holding is what a node holds for its clients.
+// holding is the number of resources that a node uses for its clients.
 type holding struct{ connected, descriptors, goroutines int }
 
 var scraper = http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{DisableKeepAlives: true}}
@@ -441,14 +445,15 @@ func held(n *proc.Node, admin string) (h holding) {
 	return h
 }
 
-// Clients of three nodes come, pipeline, block, listen, are killed, half-close, reset
-// and go unread for some seconds. Each was told what is true, none is left, and neither
-// are descriptors and goroutines of theirs.
+// TestClientsThatComeAndGoLeaveNothingBehind: for some seconds the clients of three nodes connect,
+// send pipelines, block, subscribe, are killed, half-close, reset their connections and leave
+// replies unread. Every reply is correct. In the end no client is left on the nodes, and no
+// descriptor or goroutine of a client.
 func TestClientsThatComeAndGoLeaveNothingBehind(t *testing.T) {
 	proc.NeedProcesses(t)
 	const seed, slack, memoryMax = 1, 12, 300 << 20
 	var admins []string
-	// Who leads holds more: it is the same one all the time.
+	// The leader uses more resources, so it must not change.
 	c := proc.NewCluster(t, 3, proc.Options{Args: proc.OneLeader, Before: func(n *proc.Node) {
 		port := proc.FreePort(t)
 		n.Flags("--admin-port", strconv.Itoa(port))
@@ -503,8 +508,8 @@ func TestClientsThatComeAndGoLeaveNothingBehind(t *testing.T) {
 	}
 }
 
-// A node that has no descriptors left serves whom it serves, and the others when some
-// have gone.
+// TestANodeOutOfDescriptorsGoesOn: a node without free descriptors still serves its clients. It
+// serves the others when some clients have left.
 func TestANodeOutOfDescriptorsGoesOn(t *testing.T) {
 	proc.NeedProcesses(t)
 	const clients = 200

@@ -12,14 +12,14 @@ import (
 	"lockstep/tests/kit/respconn"
 )
 
-// promptly is how soon a client must have sent a command that is to be answered: less
-// than a stopping node waits for a client that sends nothing. A client that this machine
-// stops for longer is gone for the node.
+// promptly is how soon after its start a client must have sent its command to be sure of a reply.
+// It is less than the time that a stopping node waits for a client that sends nothing. The node
+// drops a client that this machine holds up for longer.
 const promptly = 200 * time.Millisecond
 
-// A node that is told to stop while clients come all the time, each with one command,
-// answers every one that has got a connection; the others are not let in. Nobody is
-// reset, or hears nothing.
+// TestANodeThatStopsResetsNobody: clients connect all the time, each with one command, while the
+// node is told to stop. Every client that got a connection gets a reply, and the others get no
+// connection. No connection is reset or left without a reply.
 func TestANodeThatStopsResetsNobody(t *testing.T) {
 	proc.NeedProcesses(t)
 	n := proc.NewLone(t)
@@ -35,7 +35,7 @@ func TestANodeThatStopsResetsNobody(t *testing.T) {
 		for range 16 {
 			clients.Go(func() {
 				for {
-					// On a busy machine a connection may take longer.
+					// On a busy machine the connection may take longer.
 					began := time.Now()
 					conn, err := net.DialTimeout("tcp", n.Addr(), 200*time.Millisecond)
 					if err != nil && !stopping.Load() {

@@ -9,13 +9,13 @@ import (
 	"lockstep/tests/kit/proc"
 )
 
-// TestAnnouncedAddresses sets a running node's announced addresses and expects
-// every node to tell clients of them, in the form that each prefers, in MOVED,
-// too; and to forget them again.
+// TestAnnouncedAddresses sets the announced addresses of a running node. Every node must report
+// them to clients, in the form that each client prefers and also in MOVED replies. When the
+// settings are cleared, the nodes must report the real address again.
 func TestAnnouncedAddresses(t *testing.T) {
 	proc.NeedProcesses(t)
 	t.Parallel()
-	// MOVED always names one leader, which stays.
+	// With a leader that does not change, MOVED always names the same node.
 	c := proc.NewCluster(t, 3, proc.Options{Shards: shards, Args: proc.OneLeader})
 	spread(t, c)
 	asker, announcer := proc.Dial(t, c.Nodes[0].Addr()), proc.Dial(t, c.Nodes[1].Addr())
@@ -63,7 +63,7 @@ func TestAnnouncedAddresses(t *testing.T) {
 	everywhere(fmt.Sprintf(" %s@%s ", c.Nodes[1].Addr(), bus))
 }
 
-// keyOf is a key of a shard, and its hash slot.
+// keyOf returns a key of a shard, and the key's hash slot.
 func keyOf(t *testing.T, c *proc.Cluster, shard int) (key string, slot int) {
 	t.Helper()
 	conn := proc.Dial(t, c.Nodes[0].Addr())

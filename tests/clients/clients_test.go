@@ -1,6 +1,5 @@
-// Package clients runs the clients people use, unchanged, against a follower of
-// a three-node cluster: redis-cli, redis-benchmark, go-redis, rueidis, and
-// ioredis where Node.js is installed.
+// Package clients runs common clients, unchanged, against a follower of a three-node cluster:
+// redis-cli, redis-benchmark, go-redis, rueidis, and ioredis where Node.js is installed.
 package clients
 
 import (
@@ -20,8 +19,8 @@ import (
 
 func TestMain(m *testing.M) { proc.Main(m) }
 
-// TestClients starts one cluster for all clients, of which none knows of locks (D1);
-// each gets a follower.
+// TestClients starts one cluster for all clients. Each client connects to a follower, and no client
+// knows of key locks (D1).
 func TestClients(t *testing.T) {
 	proc.NeedProcesses(t)
 	t.Parallel()
@@ -80,7 +79,7 @@ func redisCLI(t *testing.T, _ *proc.Cluster, addr string) {
 
 func redisBenchmark(t *testing.T, _ *proc.Cluster, addr string) {
 	host, port := split(t, addr)
-	// --cluster wants more than one master, and there is one shard here.
+	// redis-benchmark --cluster needs more than one master, and this cluster has one shard.
 	for _, more := range [][]string{{"-P", "1"}, {"-P", "16"}, {"-3"}} {
 		args := append([]string{"-h", host, "-p", port, "-t", "set,get,incr", "-n", "1000", "-c", "10", "-q"}, more...)
 		out, err := exec.CommandContext(deadline(t), proc.Tool(t, "redis-benchmark"), args...).CombinedOutput()
@@ -91,7 +90,8 @@ func redisBenchmark(t *testing.T, _ *proc.Cluster, addr string) {
 	}
 }
 
-// patientRedis is a go-redis client that takes a busy machine for no broken server.
+// patientRedis returns a go-redis client with long timeouts, which does not take a busy machine for
+// a broken server.
 func patientRedis(t *testing.T, addr string, protocol int) *redis.Client {
 	c := redis.NewClient(&redis.Options{Addr: addr, Protocol: protocol, ReadTimeout: patience, WriteTimeout: patience})
 	t.Cleanup(func() { c.Close() })
@@ -147,8 +147,8 @@ func goRedisUniversal(t *testing.T, cl *proc.Cluster, _ string) {
 	}
 }
 
-// An optimistic transaction over two connections: the one that was overtaken
-// fails, and succeeds when tried again.
+// goRedisWatch runs optimistic transactions on two connections. The transaction whose key was
+// changed meanwhile fails, and succeeds when it is tried again.
 func goRedisWatch(t *testing.T, _ *proc.Cluster, addr string) {
 	c := patientRedis(t, addr, 3)
 	ctx := deadline(t)

@@ -26,18 +26,18 @@ import (
 
 const (
 	shards = 4
-	// patience bounds every wait of these tests: they share a machine.
+	// patience bounds every wait, because these tests share a machine.
 	patience = 60 * time.Second
 	keys     = 50
-	// steps is how many operations a client must get through between two
-	// disturbances: some on every key.
+	// steps is the number of operations that a client must complete between two disturbances. It
+	// covers every key at least once.
 	steps = keys + 10
-	// pace is the least time from one operation of a client to the next: what is waited
-	// for is the cluster, and the machine is for that.
+	// pace is the shortest time between two operations of a client. It leaves the machine free for
+	// the cluster, which the tests wait for.
 	pace = 4 * time.Millisecond
 )
 
-// spread gives shard i to node i mod 3, and waits until all nodes say so.
+// spread makes node i mod 3 the leader of shard i, and waits until all nodes report that.
 func spread(t *testing.T, c *proc.Cluster) {
 	t.Helper()
 	for shard := range shards {
@@ -59,8 +59,8 @@ func give(t *testing.T, c *proc.Cluster, shard, node int) {
 	_ = said
 }
 
-// leads is the client port of a shard's leader, if all running nodes name the
-// same one; else 0.
+// leads returns the client port of a shard's leader if all running nodes name the same one, and 0
+// otherwise.
 func leads(c *proc.Cluster, shard int) int {
 	port := 0
 	for _, n := range c.Nodes {
@@ -76,15 +76,13 @@ func leads(c *proc.Cluster, shard int) int {
 	return port
 }
 
-// slotRange is a range of hash slots and the client ports of its nodes, the leader's
-// first.
+// slotRange is a range of hash slots with the client ports of its nodes, the leader's first.
 type slotRange struct {
 	first, last string
 	ports       []int
 }
 
-// slots is what a node answers to the question which node has which hash slots; nil is
-// no answer.
+// slots returns a node's answer to CLUSTER SLOTS, or nil if it does not answer.
 func slots(addr string) []slotRange {
 	c, err := respconn.DialTimeout(addr, patience)
 	if err != nil {
@@ -107,7 +105,7 @@ func slots(addr string) []slotRange {
 	return all
 }
 
-// leaderPorts are the leaders of all shards as a node reports them.
+// leaderPorts returns the client ports of the leaders of all shards, as a node reports them.
 func leaderPorts(addr string) []int {
 	var ports []int
 	for _, r := range slots(addr) {
@@ -116,16 +114,17 @@ func leaderPorts(addr string) []int {
 	return ports
 }
 
-// load is a client at work.
+// load is a running client.
 type load struct {
 	name   string
 	ops    atomic.Int64
 	mu     sync.Mutex
 	errors []string
 	stop   func()
-	// gives are the errors that the library may give once a node has died; nil: none.
+	// gives matches the errors that the library may return after a node has died. It is nil if
+	// there are none.
 	gives *regexp.Regexp
-	// bereft: a node has died.
+	// bereft is true after a node has died.
 	bereft atomic.Bool
 }
 
@@ -140,7 +139,7 @@ func (l *load) failed(text string) {
 	}
 }
 
-// goOn waits until every one of some clients has got some steps further.
+// goOn waits until every client of all has completed steps more operations.
 func goOn(t *testing.T, c *proc.Cluster, all []*load, when string) {
 	t.Helper()
 	from := map[*load]int64{}
@@ -164,7 +163,7 @@ func goOn(t *testing.T, c *proc.Cluster, all []*load, when string) {
 	t.FailNow()
 }
 
-// loop is a load of a Go client: it writes a key and reads it back.
+// loop starts a load in Go that writes a key and reads it back.
 func loop(name string, set func(ctx context.Context, key, value string) error, get func(ctx context.Context, key string) (string, error)) *load {
 	ctx, cancel := context.WithCancel(context.Background())
 	l, done := &load{}, make(chan struct{})
@@ -196,30 +195,29 @@ func goRedisLoad(t *testing.T, c redis.UniversalClient, name string) *load {
 		func(ctx context.Context, key string) (string, error) { return c.Get(ctx, key).Result() })
 }
 
-// clusterClients are the libraries that follow the slots. go-redis asks where the
-// slots are when it is told MOVED and every ClusterStateReloadInterval, which is a
-// minute where it is not set, and a UniversalClient has no way to set it; until
-// then it tries a dead node again and again. rueidis never sends a write twice by
-// itself.
+// clusterClients are the client libraries that follow the hash slots. go-redis reloads the slots
+// after a MOVED reply and every ClusterStateReloadInterval. The default is a minute, and a
+// UniversalClient has no way to set it. Until the reload it tries a dead node again and again.
+// rueidis never sends a write twice by itself.
 var clusterClients = []struct {
 	name  string
 	start func(*testing.T, *proc.Cluster) *load
-	// gives are the errors that the library returns to its caller, instead of trying
-	// again, once a node has died; nil: none.
+	// gives matches the errors that the library returns to its caller after a node has died,
+	// instead of trying again. It is nil if there are none.
 	gives *regexp.Regexp
-	// waits: it does not look for the new leader either, and goes on when the node
-	// is back.
+	// waits is true if the library does not look for the new leader, so that it continues only when
+	// the node is back.
 	waits bool
-	// byNode: it runs by Node.js.
+	// byNode is true if the client needs Node.js.
 	byNode bool
 }{
-	// MaxRedirects is a bound of time, too: so many tries last longer than an election
-	// on the busiest machine.
+	// MaxRedirects also bounds the time. So many tries last longer than an election on the busiest
+	// machine.
 	{"go-redis ClusterClient", func(t *testing.T, c *proc.Cluster) *load {
 		return goRedisLoad(t, redis.NewClusterClient(&redis.ClusterOptions{Addrs: c.Addrs(), MaxRedirects: 60, ClusterStateReloadInterval: time.Second, ReadTimeout: patience, WriteTimeout: patience}), "clusterclient")
 	}, nil, false, false},
-	// It tries four times, twice or more at the dead node: the last may be where it is
-	// told to go elsewhere.
+	// It tries a command four times, at least twice at the dead node. The last try may reach a node
+	// that answers MOVED.
 	{"go-redis UniversalClient", func(t *testing.T, c *proc.Cluster) *load {
 		return goRedisLoad(t, redis.NewUniversalClient(&redis.UniversalOptions{Addrs: c.Addrs(), ReadTimeout: patience, WriteTimeout: patience}), "universal")
 	}, regexp.MustCompile("connection refused|connection reset|EOF|broken pipe|MOVED"), true, false},
@@ -246,7 +244,7 @@ func nodeLoad(t *testing.T, library string, c *proc.Cluster) *load {
 	return programLoad(t, run)
 }
 
-// pythonLoad runs cluster.py by a Python that has redis-py, such as Debian's.
+// pythonLoad runs cluster.py with a Python that has redis-py, such as Debian's.
 func pythonLoad(t *testing.T, c *proc.Cluster) *load {
 	for _, python := range []string{"/usr/bin/python3", "python3"} {
 		if exec.CommandContext(t.Context(), python, "-c", "import redis.cluster").Run() == nil {
@@ -257,7 +255,7 @@ func pythonLoad(t *testing.T, c *proc.Cluster) *load {
 	return nil
 }
 
-// programLoad is a load by a program that tells how far it is.
+// programLoad runs a load in a program that prints its progress.
 func programLoad(t *testing.T, run *exec.Cmd) *load {
 	in, err := run.StdinPipe()
 	must(t, err)
@@ -285,7 +283,7 @@ func programLoad(t *testing.T, run *exec.Cmd) *load {
 	return l
 }
 
-// readLines reads what such a program prints.
+// readLines reads the lines that a program prints.
 func (l *load) readLines(out io.Reader) {
 	ended := false
 	for lines := bufio.NewScanner(out); lines.Scan(); {
@@ -305,9 +303,9 @@ func (l *load) readLines(out io.Reader) {
 	}
 }
 
-// disturb moves the leadership of each shard, and then kills the node that leads
-// shard 0 and starts it again, each time when the clients have got further. Those of
-// wait do so when the node is back.
+// disturb moves the leadership of each shard. Then it kills the node that leads shard 0, and starts
+// the node again. Before each step the clients must have completed more operations. The clients in
+// wait need do so only when the node is back.
 func disturb(t *testing.T, c *proc.Cluster, all, wait []*load) {
 	t.Helper()
 	spread(t, c)
@@ -327,7 +325,7 @@ func disturb(t *testing.T, c *proc.Cluster, all, wait []*load) {
 	goOn(t, c, all, victim.Name+" is back")
 }
 
-// throughChanges runs all clients beside each other through changes of leader.
+// throughChanges runs all clients at the same time through changes of the leaders.
 func throughChanges(t *testing.T, c *proc.Cluster) {
 	var all, wait []*load
 	for _, client := range clusterClients {
@@ -336,7 +334,7 @@ func throughChanges(t *testing.T, c *proc.Cluster) {
 			continue
 		}
 		l := client.start(t, c)
-		l.name, l.gives = client.name, client.gives // read once it is bereft
+		l.name, l.gives = client.name, client.gives // failed reads gives only after bereft is set
 		t.Cleanup(l.stop)
 		all = append(all, l)
 		if client.waits {
@@ -353,9 +351,9 @@ func throughChanges(t *testing.T, c *proc.Cluster) {
 	}
 }
 
-// TestClusterClientsThroughChangesOfLeader runs every cluster-aware client through
-// transfers of leadership and the death of a leader, with both ways of routing.
-// Nobody sees an error, but for what a library does not try again by itself.
+// TestClusterClientsThroughChangesOfLeader runs every cluster-aware client through transfers of
+// leadership and the death of a leader, with both routing modes. The clients see no errors except
+// those that a library returns because it does not try again by itself.
 func TestClusterClientsThroughChangesOfLeader(t *testing.T) {
 	proc.NeedProcesses(t)
 	t.Parallel()
@@ -371,7 +369,7 @@ func TestClusterClientsThroughChangesOfLeader(t *testing.T) {
 	}
 }
 
-// cli is redis-cli -c, to which commands are typed.
+// cli is a running redis-cli -c.
 type cli struct {
 	run   *exec.Cmd
 	in    io.WriteCloser
@@ -391,7 +389,7 @@ func openCLI(ctx context.Context, t *testing.T, c *proc.Cluster) *cli {
 	return &cli{run, in, bufio.NewScanner(out)}
 }
 
-// say types a command, and returns what is answered.
+// say types a command, and returns the answer.
 func (c *cli) say(format string, args ...any) (string, error) {
 	if _, err := fmt.Fprintf(c.in, format+"\n", args...); err != nil {
 		return "", err
@@ -409,7 +407,8 @@ func (c *cli) end() error {
 	return c.run.Wait()
 }
 
-// redisCLICluster gives redis-cli -c commands on all shards while their leaders change.
+// redisCLICluster types commands on all shards into redis-cli -c while the leaders of the shards
+// change.
 func redisCLICluster(t *testing.T, c *proc.Cluster) {
 	spread(t, c)
 	person := openCLI(deadline(t), t, c)
@@ -427,8 +426,8 @@ func redisCLICluster(t *testing.T, c *proc.Cluster) {
 	must(t, person.end())
 }
 
-// wantTool waits until redis-cli says of the cluster, as a node tells it, what it is to:
-// between two of its questions a leader may have changed.
+// wantTool waits until the output of redis-cli --cluster against a node contains all of wants. One
+// run may fail, because a leader may change between two requests of redis-cli.
 func wantTool(t *testing.T, n *proc.Node, verb string, wants ...string) {
 	t.Helper()
 	var out []byte
@@ -441,14 +440,14 @@ func wantTool(t *testing.T, n *proc.Node, verb string, wants ...string) {
 	}
 }
 
-// redisCLITools runs what redis-cli knows of clusters, against every node.
+// redisCLITools runs the cluster commands of redis-cli against every node.
 func redisCLITools(t *testing.T, c *proc.Cluster) {
 	spread(t, c)
 	for _, n := range c.Nodes {
 		wantTool(t, n, "check", "[OK] All nodes agree about slots configuration.", "[OK] All 16384 slots covered.")
 		wantTool(t, n, "info", "3 masters", "| 8192 slots |")
 	}
-	// Without one of them: the others still agree and cover all slots.
+	// With one node dead, the others still agree and cover all slots.
 	c.Nodes[2].Kill9()
 	proc.Wait(t, patience, "the others lead all shards", func() bool {
 		ports := leaderPorts(c.Nodes[0].Addr())
@@ -459,13 +458,12 @@ func redisCLITools(t *testing.T, c *proc.Cluster) {
 	c.Nodes[2].WaitReady()
 }
 
-// leaderUnknown is what redis-benchmark says that is told of a node which led nothing
-// when it began: it knows those alone that did.
+// leaderUnknown is the error of redis-benchmark when a reply redirects it to a node that led
+// nothing when the benchmark began. It knows only the nodes that led a shard then.
 const leaderUnknown = "could not find node with ID"
 
-// benchmarkCluster runs redis-benchmark --cluster, again and again, until every
-// shard's leader has changed beside it. It ends at the first broken connection, so
-// no node is killed.
+// benchmarkCluster runs redis-benchmark --cluster again and again, until the leader of every shard
+// has changed meanwhile. redis-benchmark ends when a connection breaks, so the test kills no node.
 func benchmarkCluster(t *testing.T, c *proc.Cluster) {
 	spread(t, c)
 	host, port := split(t, c.Nodes[0].Addr())
@@ -502,8 +500,8 @@ func benchmarkCluster(t *testing.T, c *proc.Cluster) {
 	}
 }
 
-// TestAllNodesGiveTheSameView compares what the nodes tell of the cluster after
-// each change.
+// TestAllNodesGiveTheSameView compares the descriptions of the cluster by all nodes after each
+// change.
 func TestAllNodesGiveTheSameView(t *testing.T) {
 	proc.NeedProcesses(t)
 	t.Parallel()
@@ -545,8 +543,8 @@ func TestAllNodesGiveTheSameView(t *testing.T) {
 	}
 }
 
-// view is how a node describes the cluster, without what it says about itself; "none"
-// if it says nothing.
+// view returns a node's description of the cluster, without its marks on itself. It returns "none"
+// if the node gives no complete description.
 func view(addr string) string {
 	nodes, err := proc.Ask(addr, "CLUSTER", "NODES")
 	if err != nil {
@@ -571,8 +569,7 @@ func view(addr string) string {
 	return text
 }
 
-// shardsTold is what CLUSTER SHARDS tells, but for the offsets, which are never the
-// same at two moments.
+// shardsTold returns the answer to CLUSTER SHARDS without the offsets, which change all the time.
 func shardsTold(addr string) (string, error) {
 	c, err := respconn.DialTimeout(addr, patience)
 	if err != nil {
@@ -602,7 +599,8 @@ func shardsTold(addr string) (string, error) {
 	return text, nil
 }
 
-// nodeModules is a folder with the scripts and what they need, made once.
+// nodeModules returns the folder with the scripts and the installed modules. They are installed
+// once.
 func nodeModules(t *testing.T) string {
 	t.Helper()
 	dir, why := installed()

@@ -13,9 +13,9 @@ import (
 	"lockstep/tests/kit/respconn"
 )
 
-// TestReadYourWritesByToken writes through one node and reads from the replicas
-// of the others: a token that went from connection to connection makes each see
-// the write, whether it waited for it or not.
+// TestReadYourWritesByToken writes through one node and reads from the replicas of all nodes. A
+// token that is passed from the writer's connection to a reader's makes the reader see the write,
+// with a timeout of 0 and with a long one.
 func TestReadYourWritesByToken(t *testing.T) {
 	proc.NeedProcesses(t)
 	t.Parallel()
@@ -57,20 +57,20 @@ func TestReadYourWritesByToken(t *testing.T) {
 	}
 }
 
-// acknowledged is when each value of a counter was acknowledged.
+// acknowledged holds the time at which each value of a counter was acknowledged.
 type acknowledged struct {
 	mu    sync.Mutex
 	times []time.Time
 }
 
-// before is the last value that was acknowledged before a moment.
+// before returns the last value that was acknowledged before a moment.
 func (a *acknowledged) before(moment time.Time) int {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return sort.Search(len(a.times), func(i int) bool { return !a.times[i].Before(moment) })
 }
 
-// count counts up through a node until it is told to stop.
+// count increments a counter through a node until stop is closed.
 func count(t *testing.T, addr string, acked *acknowledged, stop <-chan struct{}) {
 	w, err := respconn.DialTimeout(addr, time.Minute)
 	if err != nil {
@@ -94,8 +94,7 @@ func count(t *testing.T, addr string, acked *acknowledged, stop <-chan struct{})
 	}
 }
 
-// readBounded reads the counter from a node's replica until it is told to stop,
-// and counts how often.
+// readBounded reads the counter from a node's replica until stop is closed, and counts its reads.
 func readBounded(t *testing.T, addr string, bound time.Duration, acked *acknowledged, stop <-chan struct{}, reads *atomic.Int64) {
 	r, err := respconn.DialTimeout(addr, time.Minute)
 	if err != nil {
@@ -126,9 +125,9 @@ func readBounded(t *testing.T, addr string, bound time.Duration, acked *acknowle
 	}
 }
 
-// TestStalenessIsBounded counts through one node while others read the counter
-// from their replicas with a bound, through changes of leader and the pause of a
-// replica: no read misses what was acknowledged longer ago than the bound.
+// TestStalenessIsBounded increments a counter through one node while the other nodes read it from
+// their replicas with a staleness bound. Meanwhile leaders change and one replica is paused. No
+// read may return a value that is older than the bound allows.
 func TestStalenessIsBounded(t *testing.T) {
 	proc.NeedProcesses(t)
 	t.Parallel()
@@ -157,7 +156,8 @@ func TestStalenessIsBounded(t *testing.T) {
 	further("a node is paused")
 	c.Nodes[2].Continue()
 	further("it goes on")
-	// While the machine does other things the proof comes late, and reads are forwarded.
+	// On a busy machine the proof that a replica is fresh comes late, and the node forwards its
+	// reads.
 	forwarded := func() int64 {
 		n, _ := strconv.ParseInt(proc.Info(c.Nodes[1].Addr(), "stats")["forwarded_calls"], 10, 64)
 		return n

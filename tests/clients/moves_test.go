@@ -14,14 +14,13 @@ import (
 	"lockstep/tests/kit/respconn"
 )
 
-// movePatience is how long replicas may take to be where they should be, on a
-// machine that all clients keep busy.
+// movePatience is how long the moves of replicas may take, on a machine that all clients keep busy.
 const movePatience = 3 * time.Minute
 
-// TestClusterClientsThroughMovesOfReplicas runs all cluster-aware clients and tools
-// beside each other while replicas and leaders move: to two nodes that join, away from
-// one that is drained, and back to it. No node dies, so nobody may see an error. After
-// each move all nodes tell the same of it, and the truth.
+// TestClusterClientsThroughMovesOfReplicas runs all cluster-aware clients and tools at the same
+// time while replicas and leaders move: to two nodes that join, away from a node that is drained,
+// and back to it. No node dies, so no client may see an error. After each move all nodes must
+// describe the cluster alike and correctly.
 func TestClusterClientsThroughMovesOfReplicas(t *testing.T) {
 	proc.NeedProcesses(t)
 	t.Parallel()
@@ -54,7 +53,7 @@ func moveUnderClients(t *testing.T, routing string) {
 	m.end()
 }
 
-// placed waits until nothing moves and nodes have so many replicas, ordered.
+// placed waits until no replica moves and the sorted numbers of replicas per node equal want.
 func placed(t *testing.T, c *proc.Cluster, when string, want []int) {
 	t.Helper()
 	var have []int
@@ -74,7 +73,7 @@ func placed(t *testing.T, c *proc.Cluster, when string, want []int) {
 	}
 }
 
-// moving is clients at work while replicas move.
+// moving is a set of clients that run while replicas move.
 type moving struct {
 	t     *testing.T
 	c     *proc.Cluster
@@ -87,14 +86,14 @@ func (m *moving) start(name string, l *load) {
 	m.loads = append(m.loads, l)
 }
 
-// goOn waits until every client has got further.
+// goOn waits until every client has completed more operations.
 func (m *moving) goOn(when string) {
 	m.t.Helper()
 	goOn(m.t, m.c, m.loads, when)
 }
 
-// moved waits until a move has ended, looks at what is told of it, and lets every
-// client get further.
+// moved waits until a move has ended, checks how the nodes describe the cluster, and lets every
+// client continue for a while.
 func (m *moving) moved(when string, replicas []int) {
 	m.t.Helper()
 	began := time.Now()
@@ -105,7 +104,7 @@ func (m *moving) moved(when string, replicas []int) {
 	m.goOn(when)
 }
 
-// end ends the clients; none has seen an error.
+// end stops the clients, and fails the test if one has seen an error.
 func (m *moving) end() {
 	for _, l := range m.loads {
 		l.stop()
@@ -116,8 +115,8 @@ func (m *moving) end() {
 	}
 }
 
-// sameTruth waits until all nodes tell the same of the cluster, and that is what the
-// meta group's leader knows of leaders and replicas.
+// sameTruth waits until the descriptions by all nodes are equal, and name the leaders and replicas
+// that the leader of the meta group knows.
 func sameTruth(t *testing.T, c *proc.Cluster, when string) {
 	t.Helper()
 	var views []string
@@ -137,8 +136,8 @@ func sameTruth(t *testing.T, c *proc.Cluster, when string) {
 	}
 }
 
-// whereabouts is where shards are as the meta group's leader knows it, in the words
-// in which view ends.
+// whereabouts returns the leaders and replicas of the shards as the leader of the meta group knows
+// them, in the form of the end of view.
 func whereabouts(c *proc.Cluster) string {
 	r := proc.Placement(c.Nodes[0])
 	if r == nil {
@@ -164,7 +163,7 @@ func whereabouts(c *proc.Cluster) string {
 	return text
 }
 
-// checkTools has redis-cli look at the cluster through every node.
+// checkTools runs redis-cli --cluster against every node.
 func checkTools(t *testing.T, c *proc.Cluster, when string) {
 	t.Helper()
 	for _, n := range c.Nodes {
@@ -176,7 +175,7 @@ func checkTools(t *testing.T, c *proc.Cluster, when string) {
 	}
 }
 
-// cliLoad is redis-cli -c.
+// cliLoad is a load that types into redis-cli -c.
 func cliLoad(t *testing.T, c *proc.Cluster) *load {
 	t.Helper()
 	person := openCLI(context.Background(), t, c)
@@ -197,7 +196,7 @@ func cliLoad(t *testing.T, c *proc.Cluster) *load {
 	return l
 }
 
-// benchmarkLoad runs redis-benchmark --cluster again and again.
+// benchmarkLoad is a load that runs redis-benchmark --cluster again and again.
 func benchmarkLoad(t *testing.T, c *proc.Cluster) *load {
 	t.Helper()
 	host, port := split(t, c.Nodes[0].Addr())
@@ -224,9 +223,9 @@ func benchmarkLoad(t *testing.T, c *proc.Cluster) *load {
 	return l
 }
 
-// TestALeavingNodeIsToldOfWhileItLeads removes a node that leads, and looks all the
-// time: every node names an owner of every hash slot, in each form, and names no
-// master that it does not describe.
+// TestALeavingNodeIsToldOfWhileItLeads removes a node that leads, and reads the descriptions of the
+// cluster all the time. Every node must name an owner of every hash slot in each form, and must
+// describe every master that it names.
 func TestALeavingNodeIsToldOfWhileItLeads(t *testing.T) {
 	proc.NeedProcesses(t)
 	t.Parallel()
@@ -237,7 +236,7 @@ func TestALeavingNodeIsToldOfWhileItLeads(t *testing.T) {
 	stop := make(chan struct{})
 	watched := make(chan int, len(c.Nodes))
 	for _, n := range c.Nodes {
-		conn := proc.Dial(t, n.Addr()) // before the node may have ended
+		conn := proc.Dial(t, n.Addr()) // connect while the node still runs
 		go func() { watched <- watchSlots(t, n, conn, n == gone, stop) }()
 	}
 	proc.MustAsk(t, c.Nodes[0].Addr(), "LOCKSTEP", "REMOVE", gone.Name)
@@ -253,8 +252,8 @@ func TestALeavingNodeIsToldOfWhileItLeads(t *testing.T) {
 	sameTruth(t, c, gone.Name+" has gone")
 }
 
-// watchSlots looks at what a node tells until it is told to stop, and returns how
-// often. ends: the node may end meanwhile.
+// watchSlots reads a node's description of the cluster until stop is closed, and returns how often
+// it has read it. If ends is true, the node may end meanwhile.
 func watchSlots(t *testing.T, n *proc.Node, conn *respconn.Conn, ends bool, stop <-chan struct{}) (looks int) {
 	tick := time.NewTicker(10 * time.Millisecond)
 	defer tick.Stop()
@@ -266,7 +265,7 @@ func watchSlots(t *testing.T, n *proc.Node, conn *respconn.Conn, ends bool, stop
 		}
 		all, err := conn.Pipeline([]string{"CLUSTER", "NODES"}, []string{"CLUSTER", "SLOTS"}, []string{"CLUSTER", "SHARDS"})
 		if ends && (err != nil || !strings.Contains(string(all[0].Bytes), "myself")) {
-			return looks // it is about to end
+			return looks // the node is about to end
 		}
 		if err != nil {
 			t.Errorf("%s: %v", n.Name, err)
@@ -279,7 +278,7 @@ func watchSlots(t *testing.T, n *proc.Node, conn *respconn.Conn, ends bool, stop
 	}
 }
 
-// lacks says what is wrong with CLUSTER NODES; empty: nothing.
+// lacks returns what is wrong with an answer of CLUSTER NODES, or an empty string.
 func lacks(nodes string) string {
 	owned, own := 0, 0
 	ids := map[string]bool{"-": true}

@@ -11,8 +11,8 @@ import (
 	"lockstep/tests/kit/proc"
 )
 
-// TestClientsReadFromReplicas lets clients that can do so read from replicas, and
-// expects what was written to come there, and the nodes to have been asked so.
+// TestClientsReadFromReplicas lets the clients that can read from replicas do so. They must read
+// the written values there, and must have sent READONLY to the nodes.
 func TestClientsReadFromReplicas(t *testing.T) {
 	proc.NeedProcesses(t)
 	t.Parallel()
@@ -32,7 +32,7 @@ func TestClientsReadFromReplicas(t *testing.T) {
 				return err == nil && got == i
 			})
 		}
-		// Which replica it asks is chance.
+		// The client picks a replica at random.
 		for _, n := range c.Nodes {
 			proc.Wait(t, patience, "somebody says READONLY to "+n.Name, func() bool {
 				for i := range 20 {
@@ -43,8 +43,8 @@ func TestClientsReadFromReplicas(t *testing.T) {
 		}
 	})
 	for _, n := range c.Nodes {
-		// ioredis says READONLY to no node that leads anything, and must not be sent
-		// away from there.
+		// ioredis does not send READONLY to a node that leads a shard, so such a node must not
+		// redirect its reads.
 		if got, err := proc.Ask(n.Addr(), "CONFIG", "SET", "routing", "forward"); got != "OK" {
 			t.Fatalf("%q, %v", got, err)
 		}

@@ -7,9 +7,9 @@ import (
 	"lockstep/tests/kit/proc"
 )
 
-// TestARestartChangesNoAddress: a node that is started again says of itself what the
-// cluster knows, before it has heard anything of the cluster; so nobody is told for a
-// while that it has no host name.
+// TestARestartChangesNoAddress: a node that is started again announces the same addresses as
+// before, already before it has heard from the cluster. Otherwise the other nodes would report for
+// a while that it has no host name.
 func TestARestartChangesNoAddress(t *testing.T) {
 	proc.NeedProcesses(t)
 	t.Parallel()
@@ -31,7 +31,7 @@ func TestARestartChangesNoAddress(t *testing.T) {
 	follower.Stop()
 	follower.Start()
 	follower.WaitReady()
-	// A name that nobody has was changed and changed back.
+	// A higher epoch would show that the host name was changed and changed back.
 	if after := epoch(); after != before {
 		t.Errorf("the epoch was %s and is %s", before, after)
 	}

@@ -12,8 +12,8 @@ import (
 	"lockstep/tests/kit/respconn"
 )
 
-// TestScanWandersFromNodeToNode scans four shards, each step at another node,
-// while keys come and go and leaders change: what is there all the time comes
+// TestScanWandersFromNodeToNode scans four shards, with each step at another node, while other keys
+// are written and deleted and leaders change. Every key that is there all the time must come
 // exactly once.
 func TestScanWandersFromNodeToNode(t *testing.T) {
 	proc.NeedProcesses(t)
@@ -37,7 +37,7 @@ func TestScanWandersFromNodeToNode(t *testing.T) {
 		if got := proc.Do(t, conn, "DBSIZE"); got != fmt.Sprint(":", stay) {
 			t.Errorf("DBSIZE of node %d is %s", i+1, got)
 		}
-		// INFO counts in the node's own replicas.
+		// INFO counts the keys in the node's own replicas.
 		proc.Wait(t, patience, fmt.Sprintf("INFO keyspace of node %d counts all keys", i+1), func() bool {
 			return strings.HasPrefix(proc.Info(c.Nodes[i].Addr(), "keyspace")["db0"], fmt.Sprintf("keys=%d,", stay))
 		})
@@ -61,7 +61,7 @@ func TestScanWandersFromNodeToNode(t *testing.T) {
 	}
 }
 
-// scanEverywhere scans from node to node, and expects the keys that stay.
+// scanEverywhere scans with each step at the next node, and expects the keys that stay.
 func scanEverywhere(t *testing.T, conns []*respconn.Conn, stay int, count string) {
 	t.Helper()
 	seen := map[string]int{}
@@ -85,7 +85,7 @@ func scanEverywhere(t *testing.T, conns []*respconn.Conn, stay int, count string
 	}
 }
 
-// comeAndGo writes and deletes other keys until it is told to stop.
+// comeAndGo writes and deletes other keys until stop is closed.
 func comeAndGo(t *testing.T, addr string, stop <-chan struct{}) {
 	w, err := respconn.DialTimeout(addr, time.Minute)
 	if err != nil {

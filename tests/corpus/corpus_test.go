@@ -15,7 +15,7 @@ var rewrite = flag.Bool("rewrite", false, "write redis-server's answers into the
 
 func TestMain(m *testing.M) { proc.Main(m) }
 
-// scripts are all of testdata.
+// scripts loads all scripts of testdata.
 func scripts(t *testing.T) []*Script {
 	t.Helper()
 	paths, err := filepath.Glob("testdata/*.txt")
@@ -51,7 +51,7 @@ func TestRedisServerAnswersTheCorpus(t *testing.T) {
 	runAll(t, target)
 }
 
-// needsANode are the cases and scripts that an engine alone cannot answer, with the reason.
+// needsANode lists the cases and scripts that an engine alone cannot answer, with the reasons.
 var needsANode = map[string]string{
 	"connection: INFO": "describes the node: its memory, its processor, its cluster",
 	"blocking":         "INFO says who waits",
@@ -91,13 +91,13 @@ func TestOneNodeAnswersTheCorpus(t *testing.T) {
 func TestClusterAnswersTheCorpusThroughAFollower(t *testing.T) {
 	proc.NeedProcesses(t)
 	t.Parallel()
-	// Those who wait are served in their order by the leader to which they came.
+	// The leader must not change, because it keeps the order of the waiting clients.
 	c := proc.NewCluster(t, 3, proc.Options{Args: proc.OneLeader})
 	runAll(t, TCP(c.Follower().Addr(), true))
 }
 
-// TestManyShardsAnswerTheWholeKeyspace gives the script on whole keyspaces to a
-// follower of a cluster of four shards.
+// TestManyShardsAnswerTheWholeKeyspace runs the script on whole keyspaces against a follower of a
+// cluster with four shards.
 func TestManyShardsAnswerTheWholeKeyspace(t *testing.T) {
 	proc.NeedProcesses(t)
 	t.Parallel()

@@ -1,12 +1,9 @@
-// Package corpus runs scripted tests: commands, and below them the exact
-// replies. The scripts stand in testdata, a file per family of commands; each
-// runs against redis-server, against the engine alone (package alone, in this
-// process: when only the others fail, it is not the engine), against one
-// lockstepd, and against a cluster through a follower, and all must answer the
-// same bytes.
+// Package corpus runs scripted tests: commands, followed by the exact replies. testdata has one
+// script per family of commands. Each script runs against redis-server, the engine alone (package
+// alone, in this process), one lockstepd, and a cluster through a follower. All must give the same
+// bytes. If the engine alone passes and the others fail, the error is outside the engine.
 //
-// What is expected is what redis-server 7.0 answered, not what somebody
-// thought it would:
+// The expected replies are those of redis-server 7.0, and not what an author believed them to be:
 //
 //	go test ./tests/corpus -run TestRedisServer -rewrite
 //
@@ -38,9 +35,9 @@
 //	% mask RE TEXT     replace what the expression matches in the replies (RE has no blanks)
 //	% save NAME        keep the reply's text; ${NAME} stands for it, quoted, in later commands
 //
-// Where Lockstep means to differ, a second expectation with the reason follows:
+// Where Lockstep differs on purpose, a second expectation with the reason follows:
 //
 //	---- lockstep: why it differs
 //
-// A connection c2 and the same under @3 are two connections.
+// A connection c2 and the same name with @3 are two connections.
 package corpus

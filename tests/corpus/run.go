@@ -13,16 +13,16 @@ import (
 	"lockstep/tests/kit/respconn"
 )
 
-// Target is what scripts run against.
+// Target is a server that scripts run against.
 type Target struct {
-	// Dial opens a connection: TCP to a process, or to an engine in this one.
+	// Dial opens a connection, over TCP to a process or to an engine in this process.
 	Dial func() (net.Conn, error)
-	// Ours is true for Lockstep: where a block says that Lockstep differs,
-	// that is what is expected.
+	// Ours is true for Lockstep. If a block has a second expectation for Lockstep, that one then
+	// counts.
 	Ours bool
 }
 
-// TCP is the target at an address.
+// TCP returns the target at an address.
 func TCP(addr string, ours bool) Target {
 	return Target{
 		Dial: func() (net.Conn, error) { return net.DialTimeout("tcp", addr, 10*time.Second) },
@@ -36,7 +36,7 @@ const untilPatience = time.Minute
 // readPatience is how long a `% reads` block waits for each message.
 const readPatience = time.Minute
 
-// Run runs the script, a subtest per case.
+// Run runs the script, with a subtest for each case.
 func (s *Script) Run(t *testing.T, target Target) {
 	for _, c := range s.cases {
 		t.Run(c.name, func(t *testing.T) {
@@ -48,7 +48,7 @@ func (s *Script) Run(t *testing.T, target Target) {
 	}
 }
 
-// Rewrite runs the script and writes what the target answered into it.
+// Rewrite runs the script and writes the target's replies into it.
 func (s *Script) Rewrite(t *testing.T, target Target) {
 	got := map[*block]string{}
 	for _, c := range s.cases {
@@ -67,7 +67,7 @@ func (s *Script) Rewrite(t *testing.T, target Target) {
 	}
 }
 
-// runner is the connections and saved values of one case.
+// runner holds the connections and saved values of one case.
 type runner struct {
 	t      *testing.T
 	script *Script
@@ -93,7 +93,7 @@ func (r *runner) close() {
 	r.conns = map[string]*respconn.Conn{}
 }
 
-// conn is the connection of a name, opened at its first use.
+// conn returns the connection with a name. It opens the connection at the first use.
 func (r *runner) conn(name string, resp3 bool) *respconn.Conn {
 	r.t.Helper()
 	if resp3 {
@@ -116,7 +116,7 @@ func (r *runner) conn(name string, resp3 bool) *respconn.Conn {
 	return c
 }
 
-// check runs the block and compares.
+// check runs the block and compares the replies.
 func (r *runner) check(b *block) {
 	r.t.Helper()
 	want := b.want
@@ -135,7 +135,7 @@ func (r *runner) check(b *block) {
 	}
 }
 
-// run runs the block and renders its replies.
+// run runs the block and returns its replies as text.
 func (r *runner) run(b *block) string {
 	r.t.Helper()
 	if b.directives.reads {
@@ -167,7 +167,7 @@ func (r *runner) run(b *block) string {
 	return b.masked(out)
 }
 
-// masked are replies as they are compared.
+// masked joins the replies, with the masks of the block applied.
 func (b *block) masked(replies []string) string {
 	text := strings.Join(replies, "\n")
 	for _, m := range b.directives.masks {
@@ -176,7 +176,7 @@ func (b *block) masked(replies []string) string {
 	return text
 }
 
-// send sends commands that wait, each when the one before it does.
+// send sends commands that wait. It sends the next one when the one before is waiting.
 func (r *runner) send(b *block, commands []command) {
 	r.t.Helper()
 	for i, c := range commands {
@@ -197,15 +197,15 @@ func (r *runner) send(b *block, commands []command) {
 		if b.directives.held {
 			continue
 		}
-		// A node counts its client before the leader hears of the wait, but a write
-		// through the node comes there behind it.
+		// A node counts its client before the leader hears of the wait. A write through the same
+		// node reaches the leader after that.
 		if _, err := r.conn("setup", false).Do("DEL", "fence"); err != nil {
 			r.t.Fatal(err)
 		}
 	}
 }
 
-// read reads what comes on connections, a reply or a message for each line.
+// read reads one reply or message for each line, from the connection that the line names.
 func (r *runner) read(b *block) (out []string) {
 	r.t.Helper()
 	for _, line := range b.commands {
@@ -222,7 +222,7 @@ func (r *runner) read(b *block) (out []string) {
 	return out
 }
 
-// do sends one command and renders its reply, in the way the block asks for.
+// do sends one command and returns its reply in the form that the block asks for.
 func (r *runner) do(b *block, c command) string {
 	r.t.Helper()
 	v, err := r.conn(c.conn, c.resp3).Do(c.args...)
@@ -243,7 +243,7 @@ func (r *runner) do(b *block, c command) string {
 	return v.String()
 }
 
-// failure names a broken connection the same on every machine.
+// failure returns a text for a broken connection that is the same on every machine.
 func failure(err error) string {
 	if nerr, ok := err.(net.Error); ok && nerr.Timeout() {
 		return "no reply"
@@ -251,7 +251,7 @@ func failure(err error) string {
 	return "closed"
 }
 
-// sorted renders an array, set or map with its elements in order.
+// sorted returns an array, set or map with its elements in order.
 func sorted(v respconn.Value) string {
 	step := 1
 	if v.Kind == '%' {
@@ -273,11 +273,11 @@ var lineStart = regexp.MustCompile(`(?m)^`)
 
 func indented(text string) string { return lineStart.ReplaceAllString(text, "  ") }
 
-// scanRoundsMax bounds a SCAN that never comes back to cursor 0.
+// scanRoundsMax bounds a SCAN whose cursor never returns to 0.
 const scanRoundsMax = 10000
 
-// scanAll repeats a command SCAN 0 ... or SSCAN key 0 ... and renders all
-// elements, each once, in order.
+// scanAll repeats a command SCAN 0 ... or SSCAN key 0 ... and returns all elements, each once, in
+// order.
 func (r *runner) scanAll(b *block, c command) string {
 	r.t.Helper()
 	seen := map[string]bool{}
@@ -305,7 +305,7 @@ func (r *runner) scanAll(b *block, c command) string {
 	return "(the cursor never came back to 0)"
 }
 
-// pipeline sends the commands of the block in one write per connection.
+// pipeline sends the commands of the block in one write.
 func (r *runner) pipeline(b *block, commands []command) []string {
 	r.t.Helper()
 	conn := r.conn(commands[0].conn, commands[0].resp3)
@@ -324,7 +324,7 @@ func (r *runner) pipeline(b *block, commands []command) []string {
 	return out
 }
 
-// sendRaw sends the lines of a raw block, and reads as the block says.
+// sendRaw sends the lines of a raw block, and reads the replies that the block asks for.
 func (r *runner) sendRaw(b *block, commands []command) []string {
 	r.t.Helper()
 	conn := r.conn(commands[0].conn, commands[0].resp3)

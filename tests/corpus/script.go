@@ -19,22 +19,22 @@ type Script struct {
 	cases []*scriptCase
 }
 
-// scriptCase is what stands under one `==` line.
+// scriptCase holds the blocks below one `==` line.
 type scriptCase struct {
 	name   string
 	blocks []*block
 }
 
-// block is some commands and their replies.
+// block is a group of commands with their replies.
 type block struct {
-	line       int // of the first command, from 1
+	line       int // the line of the first command, from 1
 	directives directives
 	commands   []string
 	want       string
-	wantOurs   string // "" unless a `---- lockstep` part stands there
+	wantOurs   string // "" if there is no `---- lockstep` part
 	reason     string
 	differs    bool
-	// Lines [wantFrom, wantTo) of the script are want.
+	// want is lines [wantFrom, wantTo) of the script.
 	wantFrom, wantTo int
 }
 
@@ -42,9 +42,10 @@ type block struct {
 type directives struct {
 	pipeline, raw, closes, until, scan, sort bool
 	sends, reads                             bool
-	// held: the commands do not reach the shard before they are let go.
+	// held is true if a pause holds the commands before they reach the shard.
 	held bool
-	// blocked is how many clients wait when a sends block is done, 0: it does not wait.
+	// blocked is the number of waiting clients when a sends block is done. If it is 0, the block
+	// does not wait for that.
 	replies, blocked int
 	save             string
 	masks            []mask
@@ -106,8 +107,7 @@ func (s *Script) parse() error {
 	return nil
 }
 
-// parseBlock parses the block that begins in line i, and returns the line
-// behind it.
+// parseBlock parses the block that begins in line i. It returns the block and the line after it.
 func (s *Script) parseBlock(i int) (*block, int, error) {
 	b := &block{line: i + 1}
 	for ; i < len(s.lines) && !strings.HasPrefix(s.lines[i], separator); i++ {
@@ -135,8 +135,7 @@ func (s *Script) parseBlock(i int) (*block, int, error) {
 	return b, i, nil
 }
 
-// reply is the text of expected replies that begins in line i, and the line
-// behind it.
+// reply returns the expected replies that begin in line i, and the line after them.
 func (s *Script) reply(i int) (string, int) {
 	from := i
 	for i < len(s.lines) && s.lines[i] != "" && !strings.HasPrefix(s.lines[i], separator) {
@@ -197,7 +196,7 @@ type command struct {
 	conn  string
 	resp3 bool
 	args  []string
-	// raw is the bytes of a line of a raw block.
+	// raw holds the bytes of a line in a raw block.
 	raw string
 }
 
@@ -224,8 +223,8 @@ func parseCommand(line string, raw bool, saved map[string]string) (command, erro
 	return c, nil
 }
 
-// rewrite writes the script back with the replies that were got, one per
-// block in the order of the script.
+// rewrite writes the script back with the given replies, one for each block in the order of the
+// script.
 func (s *Script) rewrite(got map[*block]string) error {
 	var out []string
 	at := 0

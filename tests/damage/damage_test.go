@@ -17,22 +17,22 @@ func TestMain(m *testing.M) { proc.Main(m) }
 
 const (
 	patience = time.Minute
-	// needle is the value of one key, and keys how many others are written around it.
+	// needle is the value of one key. keys is the number of other keys that are written around it.
 	needle = "the-value-that-is-damaged"
 	keys   = 300
 )
 
-// advice is what a node that has lost data says that is to be done.
+// advice is part of the last message of a node that has lost data.
 const advice = "this node must not vote with what is left"
 
-// part is a file of a node, by what its path contains, and the places in it that are
-// damaged.
+// part is a file of a node, given by a part of its path, with the offsets that are damaged.
 type part struct {
 	path string
 	at   func(whole []byte) []int
 }
 
-// all are the places of some bytes. bbolt leaves copies in pages that it uses no more.
+// all returns the offsets of a text in a file. There may be several, because bbolt leaves copies in
+// pages that it no longer uses.
 func all(whole []byte, of string) (places []int) {
 	for at := 0; ; at += len(of) {
 		next := bytes.Index(whole[at:], []byte(of))
@@ -46,7 +46,7 @@ func all(whole []byte, of string) (places []int) {
 
 func atNeedle(whole []byte) []int { return all(whole, needle) }
 
-// atTerm is in the term, behind its key and its length.
+// atTerm returns offsets in the stored terms, which follow their key and their length.
 func atTerm(whole []byte) (places []int) {
 	for _, at := range all(whole, "CurrentTerm") {
 		places = append(places, at+len("CurrentTerm")+4+7)
@@ -56,10 +56,10 @@ func atTerm(whole []byte) (places []int) {
 
 const boltPage = 4096
 
-// atRoot is in one of the roots of a file of bbolt.
+// atRoot returns an offset in one of the root pages of a bbolt file.
 func atRoot([]byte) []int { return []int{boltPage + 16 + 48} }
 
-// atPage is at the head of the pages of bbolt that hold the needle.
+// atPage returns the offsets of the bbolt pages that hold the needle.
 func atPage(whole []byte) (places []int) {
 	for _, at := range all(whole, needle) {
 		places = append(places, at-at%boltPage)
@@ -67,8 +67,7 @@ func atPage(whole []byte) (places []int) {
 	return places
 }
 
-// ways are the ways in which bytes are damaged, at a place of a file of which so much is
-// used.
+// ways are the ways to damage a file. used is how much of the file is not empty.
 var ways = map[string]func(f *os.File, at int, used int64) error{
 	"a flipped bit": func(f *os.File, at int, _ int64) error {
 		var b [1]byte
@@ -83,11 +82,12 @@ var ways = map[string]func(f *os.File, at int, used int64) error{
 		return err
 	},
 	"the tail cut at 90 %": func(f *os.File, _ int, used int64) error { return f.Truncate(used * 9 / 10) },
-	// Of a log that is read while it is open: what is at its very end is in memory.
+	// This cut is for a log that a running node reads, because the very end of such a log is still
+	// in memory.
 	"a cut at half": func(f *os.File, _ int, used int64) error { return f.Truncate(used / 2) },
 }
 
-// apply damages a part of a node's folder.
+// apply damages this part of a node's folder.
 func (p part) apply(t *testing.T, dir, way string) {
 	t.Helper()
 	var path string
@@ -118,7 +118,7 @@ func (p part) apply(t *testing.T, dir, way string) {
 	}
 }
 
-// fill writes to a node through all its shards.
+// fill writes keys through a node to all its shards.
 func fill(t *testing.T, addr string) {
 	t.Helper()
 	conn := proc.Dial(t, addr)
@@ -132,7 +132,7 @@ func fill(t *testing.T, addr string) {
 	}
 }
 
-// endsInWords waits until a node has ended, and checks how.
+// endsInWords waits until a node has ended, and checks that it gave a reason.
 func endsInWords(t *testing.T, n *proc.Node, what string) {
 	t.Helper()
 	var code int
@@ -143,7 +143,8 @@ func endsInWords(t *testing.T, n *proc.Node, what string) {
 	if code != 1 || !strings.HasPrefix(said, "lockstepd: ") || !strings.Contains(said, advice) {
 		t.Errorf("%s: exit code %d, and its last words are %q", what, code, said)
 	}
-	// So Go ends a process. The node's own log may have the stack of what was caught.
+	// Go prints these when it ends a process. The node's own log may contain the stack of a
+	// recovered panic.
 	for _, line := range lines {
 		for _, begin := range []string{"panic:", "goroutine ", "fatal error:", "[signal "} {
 			if strings.HasPrefix(line, begin) {
@@ -154,7 +155,8 @@ func endsInWords(t *testing.T, n *proc.Node, what string) {
 	t.Logf("%s: %s", what, said)
 }
 
-// A node whose files were damaged while it was stopped does not start, and says why.
+// TestADamagedNodeDoesNotStartAndSaysWhy: a node whose files were damaged while it was stopped does
+// not start, and says why.
 func TestADamagedNodeDoesNotStartAndSaysWhy(t *testing.T) {
 	proc.NeedProcesses(t)
 	for _, store := range []string{"boltdb", "wal"} {
@@ -186,7 +188,7 @@ func TestADamagedNodeDoesNotStartAndSaysWhy(t *testing.T) {
 	}
 }
 
-// parts are the files that are damaged.
+// parts returns the files and offsets that are damaged.
 func parts(store string, shards int) []part {
 	log := "shard-0"
 	if shards > 1 {

@@ -1,4 +1,4 @@
-// Package damage damages the files of stopped and of running nodes. A node then ends with a
-// reason and exit code 1, never with a panic or a memory fault, and the other nodes go on
-// without it.
+// Package damage damages the files of stopped and of running nodes. A node must then end with a
+// reason and exit code 1, never with a panic or a memory fault. The other nodes continue without
+// it.
 package damage

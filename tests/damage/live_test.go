@@ -8,10 +8,10 @@ import (
 	"lockstep/tests/kit/proc"
 )
 
-// A leader whose log is damaged while it runs finds that out when it reads an old entry
-// for a follower that was away: a flipped bit, or in bbolt, whose file is mapped, that the
-// end of the file is gone. It ends and says why, and the others go on with all that was
-// acknowledged.
+// TestALeaderWhoseLogIsDamagedEndsAndSaysWhy: the log of a leader is damaged while the leader runs.
+// The leader finds the damage when it reads an old entry for a follower that was down: a flipped
+// bit, or with bbolt, which maps its file, a missing end of the file. It ends and says why. The
+// other nodes continue with everything that was acknowledged.
 func TestALeaderWhoseLogIsDamagedEndsAndSaysWhy(t *testing.T) {
 	proc.NeedProcesses(t)
 	for _, c := range []struct{ store, way string }{
@@ -35,7 +35,7 @@ func TestALeaderWhoseLogIsDamagedEndsAndSaysWhy(t *testing.T) {
 	}
 }
 
-// bury writes more than a node keeps in memory of its log.
+// bury writes more entries than a node keeps in memory.
 func bury(t *testing.T, addr string) {
 	t.Helper()
 	conn := proc.Dial(t, addr)

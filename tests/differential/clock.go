@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// relative are the places of relative times to live: behind a command's key,
-// and behind an option. The unit is 1 or 1000 milliseconds.
+// relative are the places of relative times to live: after a command's key, and after an option.
+// The unit is 1 or 1000 milliseconds.
 var (
 	relativeCommands = map[string]int64{"EXPIRE": 1000, "SETEX": 1000, "PEXPIRE": 1, "PSETEX": 1, "RESTORE": 1}
 	relativeOptions  = map[string]int64{"EX": 1000, "PX": 1}
@@ -14,11 +14,10 @@ var (
 	absoluteOptions  = map[string]int64{"EXAT": 1000, "PXAT": 1}
 )
 
-// clockFree reports whether the command's outcome depends on no clock: a time
-// to live is absent, wrong, negative, or ends between ten days and a few
-// decades from now, or, when it is absolute, long ago or at farFutureMs or
-// later. SET with a time long ago is out too: Redis keeps such a key until
-// somebody looks at it, and DBSIZE counts it until then.
+// clockFree reports whether the command's outcome depends on no clock. A time to live must be
+// absent, invalid, negative, or end between ten days and a few decades from now; an absolute one
+// must be long ago, or at farFutureMs or later. SET with a time long ago is excluded as well: Redis
+// keeps such a key until a command reads it, and DBSIZE counts it until then.
 func clockFree(args []string) bool {
 	name := strings.ToUpper(args[0])
 	absolute := false
@@ -52,7 +51,7 @@ const (
 	tenDaysMs  = 864_000_000
 	decadesMs  = 2_000_000_000_000
 	longAgoMs  = 1_000_000_000_000
-	unparsable = "9223372036854775807" // parses, and overflows in every command
+	unparsable = "9223372036854775807" // it can be parsed, but overflows in every command
 )
 
 func relativeIsFree(text string, unit int64) bool {

@@ -8,20 +8,20 @@ import (
 	"lockstep/tests/kit/respconn"
 )
 
-// CommandDifference is a row of COMMAND that is not Redis 7.0's, with the
-// reason. docs/compatibility.md quotes the table.
+// CommandDifference is a row of COMMAND that differs from Redis 7.0's, with the reason.
+// docs/compatibility.md quotes the table.
 type CommandDifference struct {
-	// Command is the name as COMMAND LIST gives it.
+	// Command is the name as in COMMAND LIST.
 	Command string
-	// Field is what differs: "flags", "tips" and so on.
+	// Field is the field that differs: "flags", "tips" and so on.
 	Field, Reason string
 }
 
-// oracleVersion is that of the redis-server that is asked. Which commands it does not
-// have is in their rows (command.Spec.InRedis).
+// oracleVersion is the version of the redis-server that the tests compare with. The rows say which
+// commands it does not have (command.Spec.InRedis).
 const oracleVersion = "7.0"
 
-// CommandDifferences are all differences of commands that both have.
+// CommandDifferences are all differences in commands that both servers have.
 var CommandDifferences = []CommandDifference{
 	{"keys", "tips", "any node answers for all shards: a client that asked each would count double"},
 	{"scan", "tips", "any node answers for all shards: a client that asked each would count double"},
@@ -33,7 +33,7 @@ var CommandDifferences = []CommandDifference{
 	{"zrevrank", "arity", "WITHSCORE is Redis 7.2's"},
 }
 
-// differenceReason is the reason for a difference, "" if it has none.
+// differenceReason is the reason for a difference, or "" if it has none.
 func differenceReason(name, field string) string {
 	for _, d := range CommandDifferences {
 		if d.Command == name && d.Field == field {
@@ -43,8 +43,8 @@ func differenceReason(name, field string) string {
 	return ""
 }
 
-// commandRow is a row of COMMAND, each field rendered, lists in order where
-// their order means nothing.
+// commandRow is a row of COMMAND, with each field rendered. Lists whose order means nothing are
+// sorted.
 type commandRow struct {
 	name   string
 	fields map[string]string
@@ -91,7 +91,7 @@ func addRows(rows map[string]commandRow, all []respconn.Value) error {
 	return nil
 }
 
-// withoutNotes is a command's key specs without the notes, which are prose.
+// withoutNotes removes the notes, which are prose, from a command's key specs.
 func withoutNotes(specs respconn.Value) respconn.Value {
 	for i, spec := range specs.Elems {
 		var kept []respconn.Value
@@ -105,8 +105,7 @@ func withoutNotes(specs respconn.Value) respconn.Value {
 	return specs
 }
 
-// compareRows lists what differs without a reason, and which reasons are not
-// needed.
+// compareRows returns the differences without a reason, and the reasons that are not needed.
 func compareRows(ours, redis map[string]commandRow) (differences, unneeded []string) {
 	used := map[string]bool{}
 	note := func(name, field, text string) {

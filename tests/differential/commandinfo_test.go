@@ -46,7 +46,7 @@ const issueCommands = `set get getex getdel setnx getset setex psetex mset msetn
 	geosearchstore
 	xadd xlen xrange xrevrange xdel xtrim xread xsetid xinfo xgroup xreadgroup xack xpending xclaim xautoclaim`
 
-// issueLists are those on lists, and SORT.
+// issueLists are the commands on lists, and SORT.
 const issueLists = `lpush rpush lpushx rpushx lpop rpop llen lindex lrange lset linsert lrem ltrim lpos lmove rpoplpush
 	lmpop blpop brpop blmove brpoplpush blmpop sort sort_ro`
 
@@ -68,8 +68,8 @@ func TestEveryCommandOfTheIssueIsInTheTable(t *testing.T) {
 	}
 }
 
-// TestCommandDocsReadAlike compares COMMAND DOCS where it is a matter of fact:
-// since, group, arguments. Summaries are Lockstep's own words.
+// TestCommandDocsReadAlike compares the facts in COMMAND DOCS: since, group, arguments. Summaries
+// are Lockstep's own words.
 func TestCommandDocsReadAlike(t *testing.T) {
 	ours, redis := proc.Dial(t, proc.NewNode(t, proc.Options{}).Addr()), proc.Dial(t, proc.RedisServer(t).Addr())
 	for _, name := range strings.Fields(issueCommands) {

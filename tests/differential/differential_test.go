@@ -16,13 +16,12 @@ func TestMain(m *testing.M) { proc.Main(m) }
 const (
 	defaultOps = 12_000
 	longOps    = 1_000_000
-	// partOps bounds one stream: a longer run plays one after another, the seed
-	// growing by one, each on empty servers. So a difference is found again from
-	// its own seed.
+	// partOps bounds one stream: a longer run plays several, each with the next seed and on empty
+	// servers. So a difference can be found again from its own seed.
 	partOps = 20_000
 )
 
-// seedAndOps are this run's, from the environment, or a new seed at each run.
+// seedAndOps returns the seed and the length of this run, from the environment, or a new seed.
 func seedAndOps(t *testing.T) (uint64, int) {
 	t.Helper()
 	seed, n := proc.Seed(t, rand.Uint64N(1_000_000)), defaultOps
@@ -40,7 +39,7 @@ func seedAndOps(t *testing.T) (uint64, int) {
 	return seed, n
 }
 
-// compareStreams plays a run's streams and prints the shortest that differs.
+// compareStreams plays the streams of a run and prints the shortest one that differs.
 func compareStreams(t *testing.T, p *pair) {
 	t.Helper()
 	defer p.close()
@@ -100,13 +99,13 @@ func TestFollowerAnswersARandomStreamAsRedisDoes(t *testing.T) {
 	compareStreams(t, newPair(proc.RedisServer(t).Addr(), c.Follower().Addr()))
 }
 
-// TestOracleAgreesWithItself keeps the generator honest: a stream whose answers
-// depend on a clock or on chance would differ between two redis-servers too.
+// TestOracleAgreesWithItself checks the generator: a stream whose answers depend on a clock or on
+// chance would also differ between two redis-servers.
 func TestOracleAgreesWithItself(t *testing.T) {
 	compareStreams(t, newPair(proc.RedisServer(t).Addr(), proc.RedisServer(t).Addr()))
 }
 
-// leftOut are commands on data that no stream has, with the reason.
+// leftOut are commands on data that are in no stream, with the reason.
 var leftOut = map[string]string{
 	"MIGRATE":        "needs a second server; tests/migrate",
 	"RESTORE-ASKING": "is RESTORE between nodes of a Redis cluster; tests/corpus",

@@ -11,19 +11,19 @@ import (
 	"lockstep/tests/kit/respconn"
 )
 
-// Exception is an answer that need not be the same byte for byte, with the
-// reason. docs/compatibility.md quotes the table.
+// Exception is an answer that need not be the same byte for byte, with the reason.
+// docs/compatibility.md quotes the table.
 type Exception struct {
-	// Command is the command's name, in capitals, with its subcommand if the
-	// exception holds for that alone.
+	// Command is the command's name, in capitals, with its subcommand if the exception is only for
+	// that.
 	Command string
-	// What is compared instead, and why.
+	// What is compared instead, and Reason is why.
 	What, Reason string
 
 	canonical func(respconn.Value) string
 }
 
-// Exceptions are all of them.
+// Exceptions are all exceptions.
 var Exceptions = slices.Concat(generalExceptions, hashExceptions)
 
 var generalExceptions = []Exception{
@@ -59,7 +59,7 @@ var generalExceptions = []Exception{
 
 const collationReason = "ALPHA compares by the C library, which sees nothing behind a zero byte; what is equal to it comes in the order of a hash table with a seed per process"
 
-// upToZero is an array's elements in their order, each up to its first zero byte.
+// upToZero returns an array's elements in order, each up to its first zero byte.
 func upToZero(v respconn.Value) string {
 	text := fmt.Sprintf("%c%d", v.Kind, len(v.Elems))
 	if len(v.Elems) == 0 {
@@ -72,10 +72,10 @@ func upToZero(v respconn.Value) string {
 	return text
 }
 
-// withSubcommands are the commands whose exceptions hold for a subcommand.
+// withSubcommands are the commands whose exceptions are for a subcommand.
 var withSubcommands = map[string]bool{"OBJECT": true, "XINFO": true, "XGROUP": true}
 
-// findException is the exception for a command, nil for nearly all.
+// findException returns the exception for a command, or nil for most.
 func findException(o op) *Exception {
 	full := o.name()
 	if withSubcommands[full] && len(o.args) > 1 {
@@ -89,7 +89,7 @@ func findException(o op) *Exception {
 	return nil
 }
 
-// canonical is what of a reply must be the same on both servers.
+// canonical returns the part of a reply that must be the same on both servers.
 func canonical(o op, v respconn.Value) string {
 	if e := findException(o); e != nil && !v.IsError() && string(v.Raw) != "+QUEUED\r\n" {
 		return e.canonical(v)
@@ -97,8 +97,7 @@ func canonical(o op, v respconn.Value) string {
 	return string(v.Raw)
 }
 
-// canonicalExec is canonical for EXEC: each part of the reply belongs to a
-// command that was queued.
+// canonicalExec is canonical for EXEC: each element of the reply belongs to a queued command.
 func canonicalExec(queued []op, v respconn.Value) string {
 	if len(queued) != len(v.Elems) {
 		return string(v.Raw)
@@ -110,12 +109,11 @@ func canonicalExec(queued []op, v respconn.Value) string {
 	return text
 }
 
-// queues follow the transactions of all connections, by what the oracle
-// answers.
+// queues are the queued commands of all connections, according to the answers of redis-server.
 type queues [connections][]op
 
-// take notes a command and its answer, and returns what was queued if the
-// command was an EXEC.
+// take records a command and its answer. If the command was an EXEC, it returns the commands that
+// were queued.
 func (q *queues) take(o op, answer respconn.Value) []op {
 	queued := q[o.conn]
 	switch {
@@ -146,7 +144,7 @@ func canonicalScan(v respconn.Value) string {
 	return string(v.Elems[0].Raw) + canonicalSet(v.Elems[1])
 }
 
-// canonicalScores is canonicalScan of members and scores.
+// canonicalScores is canonicalScan for members with scores.
 func canonicalScores(v respconn.Value) string {
 	if len(v.Elems) != 2 {
 		return string(v.Raw)

@@ -7,14 +7,14 @@ import (
 	"strings"
 )
 
-// formText is a form, and how often it is drawn.
+// formText is the text of a form, and its weight when forms are drawn.
 type formText struct {
 	weight int
 	text   string
 }
 
-// formTables are the forms of every command that works on data or on the state
-// of a connection. What answers about the server itself is in tests/corpus.
+// formTables are the forms of every command on data or on the state of a connection. Commands that
+// describe the server are in tests/corpus.
 var formTables = [][]formText{formTexts, listForms, hashForms, setForms, bitForms, sortedSetForms, geoForms, streamForms, scriptForms}
 
 var formTexts = []formText{
@@ -79,7 +79,7 @@ var formTexts = []formText{
 	{1, "COMMAND GETKEYS (GET key|MSET (key value)+|SET key value|LCS key key|COPY key key|PING|DEL key+)"},
 }
 
-// parseForms parses the table, and is a panic away from anybody who breaks it.
+// parseForms parses the table. It panics over a malformed form.
 func parseForms() []form {
 	var all []form
 	for _, row := range slices.Concat(formTables...) {
@@ -103,8 +103,8 @@ func (o op) name() string { return strings.ToUpper(o.args[0]) }
 // meetMin is how often a stream of the default length has each command at least.
 const meetMin = 3
 
-// stream is n commands drawn from the seed. It begins with meetMin runs for each command
-// of the forms, in an order that is drawn too: a stream of the default length leaves none out.
+// stream returns n commands drawn from the seed. It begins with meetMin runs for each command of
+// the forms, in a random order, so a stream of the default length has them all.
 func stream(seed uint64, n int) []op {
 	g := &generator{r: rand.New(rand.NewPCG(seed, seed)), forms: parseForms()}
 	var first []form
@@ -135,15 +135,14 @@ func stream(seed uint64, n int) []op {
 	return g.ops[:n]
 }
 
-// zeroPayload reports whether a command restores zero bytes, whose checksum is right:
-// Redis takes the first two for an empty text and does not look at the others. Here
-// nothing may stand behind a value.
+// zeroPayload reports whether a command restores zero bytes, whose checksum is valid: Redis takes
+// the first two for an empty text and ignores the others. Here nothing may follow a value.
 func zeroPayload(args []string) bool {
 	return len(args) > 3 && strings.EqualFold(args[0], "RESTORE") && strings.Trim(args[3], "\x00") == ""
 }
 
 const (
-	connections = 4 // of which the upper half speaks RESP3
+	connections = 4 // the upper half uses RESP3
 	runMax      = 8
 )
 
@@ -154,8 +153,8 @@ type generator struct {
 	ops   []op
 }
 
-// drawNamed draws from a form until the command has the name and may be sent. Some forms never give such a command:
-// drawNamed tries them 200 times.
+// drawNamed draws from a form until the command has the name and may be sent. Some forms never give
+// such a command, so it gives up after 200 attempts.
 func (g *generator) drawNamed(n node, name string) {
 	for range 200 {
 		if args := n.draw(g.r, nil); args[0] == name && alike(args) {
@@ -171,13 +170,13 @@ func alike(args []string) bool {
 		sortedSetsComparable(args) && streamsPaired(args)
 }
 
-// drawRun draws a few commands for one connection: they will share a pipeline.
+// drawRun draws a few commands for one connection, which share a pipeline.
 func (g *generator) drawRun() {
 	conn := g.r.IntN(connections)
 	for range 1 + g.r.IntN(runMax) {
 		args := g.drawForm()
-		// COMMAND alone is the whole table, which commandinfo.go compares by
-		// rows, and half a walk proves nothing.
+		// COMMAND without arguments returns the whole table, which commandinfo.go compares by rows,
+		// and an incomplete scan proves nothing.
 		if g.r.IntN(25) == 0 && args[0] != "COMMAND" && !luaWhole(args) && !walksInParts(args) && args[0] != "ZSCAN" {
 			args = g.spoil(args)
 		}
@@ -197,7 +196,7 @@ func (g *generator) drawForm() []string {
 	panic("differential: weights do not add up")
 }
 
-// spoil makes a command wrong, in one of the ways of users.
+// spoil makes a command invalid, in one of the ways of users.
 func (g *generator) spoil(args []string) []string {
 	switch g.r.IntN(4) {
 	case 0:

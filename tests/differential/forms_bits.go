@@ -7,10 +7,9 @@ import (
 	"strings"
 )
 
-// bitForms are those of bitmaps and HyperLogLogs. HyperLogLogs have keys of
-// their own. PFCOUNT of one key stores its estimate in Redis, and here it does
-// not; it is compared in tests/corpus and engine/command, and that of several
-// keys here (see storesEstimate).
+// bitForms are the forms for bitmaps and HyperLogLogs. HyperLogLogs have their own keys. PFCOUNT of
+// one key stores its estimate in Redis, but not here; tests/corpus and engine/command compare it.
+// PFCOUNT of several keys is compared here (see storesEstimate).
 var bitForms = []formText{
 	{8, "SETBIT key bitat (0|1)"},
 	{1, "SETBIT key (bitat|X|-1) (2|X|1)"},
@@ -37,7 +36,7 @@ var bitForms = []formText{
 
 func drawHLL(r *rand.Rand) string { return pick(r, "h1", "h2", "{t}h") }
 
-// drawBitField draws a field's type, now and then none.
+// drawBitField draws a field's type, now and then an invalid one.
 func drawBitField(r *rand.Rand) string {
 	if r.IntN(30) == 0 {
 		return pick(r, "u64", "i65", "u0", "x8", "")
@@ -59,8 +58,8 @@ func drawBitOffset(r *rand.Rand) string {
 	return fmt.Sprintf("#%d", r.IntN(10))
 }
 
-// storesEstimate reports a PFCOUNT of one key: in Redis it changes the text,
-// which every other command could then show.
+// storesEstimate reports a PFCOUNT of one key: in Redis it changes the string, which every other
+// command could then show.
 func storesEstimate(args []string) bool {
 	return strings.EqualFold(args[0], "PFCOUNT") && len(args) == 2
 }

@@ -57,8 +57,8 @@ func drawField(r *rand.Rand) string {
 	}
 }
 
-// hashExceptions are those of hashForms. A hash beyond hash-max-listpack-* is a
-// hash table in Redis.
+// hashExceptions are the exceptions for hashForms. In Redis a hash beyond hash-max-listpack-* is a
+// hash table.
 var hashExceptions = []Exception{
 	{"HGETALL", "the fields with their values, sorted", "Redis promises no order; that of a large hash follows the hash seed of the process", canonicalPairs},
 	{"HKEYS", "the fields, sorted", "Redis promises no order; that of a large hash follows the hash seed of the process", canonicalSet},
@@ -84,7 +84,7 @@ func canonicalPairScan(v respconn.Value) string {
 	return string(v.Elems[0].Raw) + canonicalPairs(v.Elems[1])
 }
 
-// canonicalCount is the shape of a reply.
+// canonicalCount returns the shape of a reply.
 func canonicalCount(v respconn.Value) string {
 	if v.Null {
 		return string(v.Raw)

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// listForms are the forms of the commands on lists. Elements are few, so that
-// some are equal.
+// listForms are the forms of the commands on lists. There are few different elements, so that some
+// are equal.
 var listForms = []formText{
 	{25, "(LPUSH|RPUSH) key (A|B|C|1|1000|-99999|value)+"},
 	{6, "(LPUSH|RPUSH) key (A|B|1|value)+ (A|B|1|value)+ (A|B|1|value)+ (A|B|1|value)+"},
@@ -36,13 +36,13 @@ var listForms = []formText{
 	{1, "BLMPOP 0.001 2 key key (LEFT|RIGHT) [COUNT small]"},
 }
 
-// timeoutPlaces are where commands that wait have their timeout; negative: from
-// the end.
+// timeoutPlaces are the positions of the timeout in commands that wait; negative positions count
+// from the end.
 var timeoutPlaces = map[string]int{"BLPOP": -1, "BRPOP": -1, "BLMOVE": -1, "BRPOPLPUSH": -1, "BLMPOP": 1}
 
-// answersSoon reports whether a command waits, if at all, a moment only: its
-// timeout is a millisecond or none that is accepted. Of members drawn at random
-// it wants few: Redis answers any number.
+// answersSoon reports whether a command waits no longer than a moment: its timeout is a
+// millisecond, or is refused. It also rejects commands that ask for many random members: Redis
+// returns any number.
 func answersSoon(args []string) bool {
 	const fewDigits = 4
 	switch strings.ToUpper(args[0]) {
@@ -60,7 +60,7 @@ func answersSoon(args []string) bool {
 	return seconds <= -1 || err != nil && strings.Trim(args[place], "0123456789.+-eExXpP_infatyINFATY") != ""
 }
 
-// leastInteger reports what Redis refuses only since version 7.2: an integer
+// leastInteger reports a command that Redis refuses only since version 7.2, because of an integer
 // that cannot be negated.
 func leastInteger(args []string) bool {
 	switch strings.ToUpper(args[0]) {
@@ -70,9 +70,8 @@ func leastInteger(args []string) bool {
 	return false
 }
 
-// readsNumbers reports a SORT by numbers. redis-server refuses numbers that are
-// fine when any command before it met one that is out of range (it looks at what
-// is left in errno), so these are compared elsewhere.
+// readsNumbers reports a SORT by numbers. redis-server refuses valid numbers if any earlier command
+// met one out of range (it reads a stale errno), so these are compared elsewhere.
 func readsNumbers(args []string) bool {
 	switch strings.ToUpper(args[0]) {
 	case "SORT", "SORT_RO":

@@ -6,8 +6,7 @@ import (
 	"math/rand/v2"
 )
 
-// scriptForms run scripts and functions of a fixed set (luaTexts) on any keys and
-// arguments.
+// scriptForms run scripts and functions of a fixed set (luaTexts) on random keys and arguments.
 var scriptForms = []formText{
 	{16, "EVAL lua 1 key value"},
 	{10, "EVAL lua 2 key key (value|int|float) value"},
@@ -22,8 +21,8 @@ var scriptForms = []formText{
 	{4, "FCALL_RO (CALC_GET|CALC_ADD) (1|1|small) key value"},
 }
 
-// luaTexts are scripts of which each says the same again for the same keys,
-// whatever they hold. Each finds one key and one argument, or more.
+// luaTexts are scripts whose result depends only on the values of their keys. Each gets one key and
+// one argument, or more.
 var luaTexts = []string{
 	`return redis.call('get', KEYS[1])`,
 	`return redis.call('set', KEYS[1], ARGV[1])`,
@@ -64,7 +63,7 @@ var luaTexts = []string{
 	"#!lua\nreturn redis.pcall('append', KEYS[1], ARGV[1])",
 }
 
-// library has a function that writes, one that does not, and one of several keys.
+// library has a function that writes, one that does not, and one with several keys.
 const library = "#!lua name=CALC\n" +
 	"local function add(keys, args) return redis.call('incrby', keys[1], args[1]) end\n" +
 	"redis.register_function('CALC_ADD', add)\n" +
@@ -78,7 +77,7 @@ func drawLua(r *rand.Rand) string { return pick(r, luaTexts...) }
 
 func drawLibrary(*rand.Rand) string { return library }
 
-// drawSHA draws the SHA1 of a script, now and then of one that nobody has brought.
+// drawSHA draws the SHA1 of a script, now and then of one that was never sent.
 func drawSHA(r *rand.Rand) string {
 	text := drawLua(r)
 	if r.IntN(4) == 0 {
@@ -88,8 +87,8 @@ func drawSHA(r *rand.Rand) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// luaWhole reports whether the commands that bring Lua are left as they were drawn:
-// of a text that is spoiled Lua 5.1 says what it expected.
+// luaWhole reports whether a command carries Lua, which must not be spoiled: for a spoiled text Lua
+// 5.1 reports what it expected.
 func luaWhole(args []string) bool {
 	return args[0] == "EVAL" || args[0] == "EVAL_RO" || args[0] == "SCRIPT" || args[0] == "FUNCTION"
 }

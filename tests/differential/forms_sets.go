@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// setForms are the forms of commands on sets. SPOP takes nothing or all: what
-// it takes else is chance.
+// setForms are the forms of commands on sets. SPOP takes nothing or everything: any other choice is
+// random.
 var setForms = []formText{
 	{20, "SADD key member+"},
 	{10, "SADD key member+ member+ member+"},
@@ -38,7 +38,7 @@ func init() {
 	terms["setpayload"] = func(r *rand.Rand) string { return setPayloads[r.IntN(len(setPayloads))] }
 }
 
-// drawMember draws from few, so that sets have members in common.
+// drawMember draws from few members, so that sets have some in common.
 func drawMember(r *rand.Rand) string {
 	switch r.IntN(8) {
 	case 0:
@@ -52,8 +52,8 @@ func drawMember(r *rand.Rand) string {
 	}
 }
 
-// chanceFree reports whether the command's outcome depends on no chance beyond
-// what its exception leaves out, and has an end.
+// chanceFree reports whether the command's outcome depends on no chance other than what its
+// exception allows, and whether the command ends.
 func chanceFree(args []string) bool {
 	count := int64(0)
 	if len(args) == 3 {
@@ -61,7 +61,7 @@ func chanceFree(args []string) bool {
 	}
 	switch strings.ToUpper(args[0]) {
 	case "SORT", "SORT_RO":
-		// Without an order a set's members come in any.
+		// Without a defined order the members of a set come in any order.
 		return !strings.Contains(strings.ToUpper(strings.Join(args, " ")), "BY NOSORT")
 	case "SPOP":
 		return len(args) != 2 && (count <= 0 || count >= 100_000)
@@ -71,14 +71,13 @@ func chanceFree(args []string) bool {
 	return true
 }
 
-// walksInParts reports whether the command walks in parts; half a walk proves
-// nothing.
+// walksInParts reports whether the command scans in parts: an incomplete scan proves nothing.
 func walksInParts(args []string) bool {
 	return slices.Contains([]string{"SCAN", "SSCAN"}, strings.ToUpper(args[0]))
 }
 
-// setPayloads were written by DUMP of redis-server 7.0.15: an intset, a set of
-// words, and a large one; the last two are broken.
+// setPayloads were written by DUMP of redis-server 7.0.15: an intset, a set of words, and a large
+// one. The last two are broken.
 var setPayloads = []string{
 	"\x0b\x0e\x02\x00\x00\x00\x03\x00\x00\x00\x01\x00\x02\x00,\x01\x0a\x00\xe5\x10\xb2\x8e{\x95)\xaa",
 	"\x02\x03\xc0\x05\x01a\x01b\x0a\x00l\xf6\xd0\xb4\x9f{\xb0\x92",

@@ -7,9 +7,8 @@ import (
 	"strings"
 )
 
-// sortedSetForms are the forms of commands on sorted sets. Ranges of texts have
-// keys of their own, whose members all have one score: with others their answer
-// has no meaning.
+// sortedSetForms are the forms of commands on sorted sets. Ranges of texts have their own keys,
+// whose members all have the same score: otherwise the answer means nothing.
 var sortedSetForms = []formText{
 	{24, "ZADD key (score zmember)+"},
 	{10, "ZADD key [NX|XX|GT|LT] [CH] [GT|XX] (score zmember)+"},
@@ -50,9 +49,9 @@ var sortedSetForms = []formText{
 	{1, "COMMAND GETKEYS (ZUNION 2 key key|ZUNIONSTORE key 2 key key|ZMPOP 1 key MIN|BZPOPMIN key key 0|ZRANGESTORE key key 0 1|ZADD key 1 zmember)"},
 }
 
-// geoForms are the forms of commands on geo indexes. STOREDIST is not among
-// them, for the last digit of a distance is a matter of C's library, nor COUNT
-// without ANY, for Redis cuts off any of several members at one distance.
+// geoForms are the forms of commands on geo indexes. They exclude STOREDIST, because the last digit
+// of a distance depends on the C library, and COUNT without ANY, because Redis drops any of several
+// members at the same distance.
 var geoForms = []formText{
 	{10, "GEOADD key [NX|XX] [CH] (lon lat zmember)+"},
 	{4, "GEODIST key zmember zmember [M|KM|FT|MI|X]"},
@@ -107,8 +106,8 @@ func degrees(r *rand.Rand, most float64) string {
 	return strconv.FormatFloat((2*r.Float64()-1)*most, 'f', 3+r.IntN(12), 64)
 }
 
-// sortedSetPayloads were written by DUMP of redis-server 7.0.15: two listpacks
-// and a skiplist. The last one is broken.
+// sortedSetPayloads were written by DUMP of redis-server 7.0.15: two listpacks and a skiplist. The
+// last one is broken.
 var sortedSetPayloads = []string{
 	"\x11**\x00\x00\x00\x08\x00\x81c\x02\x84-inf\x05\x81a\x02\x01\x01\x81b\x02\x832.5\x04\x81d\x02\xf4\x00\x00\x8a]xEc\x01\x09\xff\x0a\x00\x95\xa8#5\x1f\xae\x8d\xf6",
 	"\x11\x0d\x0d\x00\x00\x00\x02\x00\x82m1\x03\x03\x01\xff\x0a\x00[=;\xe1y\xe8X\x18",
@@ -116,9 +115,8 @@ var sortedSetPayloads = []string{
 	"\x11\x0d\x0d\x00\x00\x00\x02\x00\x82m2\x03\x03\x01\xff\x0a\x00[=;\xe1y\xe8X\x18",
 }
 
-// sortedSetsComparable leaves out what a spoiled command would make of a form:
-// waiting long, more than the names of ZRANK (7.2 has an option there), and
-// what the comment of geoForms says.
+// sortedSetsComparable rejects commands that spoiling can make out of a form: long waits, more
+// arguments for ZRANK (7.2 has an option there), and the cases in the comment of geoForms.
 func sortedSetsComparable(args []string) bool {
 	switch name, last := strings.ToUpper(args[0]), args[len(args)-1]; {
 	case name == "BZPOPMIN" || name == "BZPOPMAX":

@@ -9,9 +9,9 @@ import (
 	"lockstep/tests/kit/respconn"
 )
 
-// streamForms are the forms of the commands on streams. IDs are small numbers,
-// so that commands meet; none is that of a clock. XSETID goes far ahead: 7.0
-// takes IDs below those deleted, which 7.2 refuses.
+// streamForms are the forms of the commands on streams. IDs are small numbers, so that commands
+// meet; none comes from a clock. XSETID goes far ahead: 7.0 accepts IDs below the deleted ones,
+// which 7.2 refuses.
 var streamForms = []formText{
 	{60, "XADD stream newid (FIELD value)+"},
 	{10, "XADD stream newid A value B value"},
@@ -67,15 +67,15 @@ func init() {
 		if r.IntN(15) == 0 {
 			return terms["entryid"](r)
 		}
-		// Mostly below the last one in the end; a deletion starts anew.
+		// In the end most are below the last ID; a deletion starts again.
 		return fmt.Sprintf("%d-*", r.IntN(70))
 	}
 	terms["group"] = func(r *rand.Rand) string { return pick(r, "G", "G", "H") }
 	terms["consumer"] = func(r *rand.Rand) string { return pick(r, "ALICE", "BOB", "CAROL", "12") }
 }
 
-// streamsPaired reports whether XREAD and XREADGROUP have as many IDs as keys, or
-// no STREAMS at all: 7.2 refuses the others in other words than 7.0.
+// streamsPaired reports whether XREAD and XREADGROUP have as many IDs as keys, or no STREAMS at
+// all: 7.2 refuses other commands with another text than 7.0.
 func streamsPaired(args []string) bool {
 	if name := strings.ToUpper(args[0]); name != "XREAD" && name != "XREADGROUP" {
 		return true
@@ -117,8 +117,7 @@ func groupsWithoutLag(v respconn.Value) string {
 	return text
 }
 
-// pendingWithoutTimes is canonical for XPENDING: its entries are ID, consumer,
-// time and count.
+// pendingWithoutTimes is canonical for XPENDING, whose entries are ID, consumer, time and count.
 func pendingWithoutTimes(v respconn.Value) string {
 	text := fmt.Sprintf("%c%d", v.Kind, len(v.Elems))
 	for _, p := range v.Elems {

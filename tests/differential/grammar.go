@@ -6,14 +6,13 @@ import (
 	"strings"
 )
 
-// A form is one way to write a command, in a small grammar: words in capitals
-// and punctuation stand for themselves, names in lower case for what terms
-// draws, [a|b] for nothing or one of them, (a|b) for one of them, and x+ for
-// one to four of them.
+// A form is one way to write a command, in a small grammar: words in capitals and punctuation stand
+// for themselves, names in lower case for an argument that terms draws, [a|b] for nothing or one of
+// them, (a|b) for one of them, and x+ for one to four of them.
 type form struct {
 	weight int
 	node   node
-	// names are the commands that the form may draw, without their subcommands.
+	// names are the commands that the form can draw, without their subcommands.
 	names []string
 }
 
@@ -39,7 +38,7 @@ func (s sequence) draw(r *rand.Rand, dst []string) []string {
 	return dst
 }
 
-// choice draws one of its parts; an optional one may draw none.
+// choice draws one of its parts. An optional choice may draw none.
 type choice struct {
 	parts    []node
 	optional bool
@@ -61,7 +60,7 @@ func (p repeated) draw(r *rand.Rand, dst []string) []string {
 	return dst
 }
 
-// firstWords are the words that what a node draws may begin with.
+// firstWords returns the words with which a drawing of a node may begin.
 func firstWords(n node) []string {
 	switch n := n.(type) {
 	case word:
@@ -78,7 +77,7 @@ func firstWords(n node) []string {
 	panic(fmt.Sprintf("differential: a form begins with %T", n))
 }
 
-// parseForm parses a form. The terms are those of the table in terms.go.
+// parseForm parses a form. Its terms are in the table in terms.go.
 func parseForm(text string) (node, error) {
 	for _, c := range "[](|)+" {
 		text = strings.ReplaceAll(text, string(c), " "+string(c)+" ")
@@ -103,7 +102,7 @@ func (p *formParser) peek() string {
 	return p.tokens[p.at]
 }
 
-// alternatives parses up to the closing token, which it takes.
+// alternatives parses up to the closing token, and takes that token.
 func (p *formParser) alternatives(closing string) (node, error) {
 	var parts []node
 	var current sequence

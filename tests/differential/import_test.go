@@ -16,8 +16,7 @@ import (
 	"lockstep/tests/kit/respconn"
 )
 
-// importOps is how many commands are copied on their way; one in ten or so changes
-// nothing.
+// importOps is how many commands run during the copy; about one in ten changes nothing.
 const importOps = 4000
 
 // importPatience is how long the copy may take on the slowest machine.
@@ -31,8 +30,8 @@ var notCopied = map[string]bool{
 
 func isBlock(arg string) bool { return strings.EqualFold(arg, "BLOCK") }
 
-// What a redis-server sends its replicas, of every command there is, makes the same
-// keys here: clusterctl import follows it.
+// The stream that a redis-server sends its replicas, with every command, makes the same keys here:
+// clusterctl import follows it.
 func TestImportFollowsEveryCommand(t *testing.T) {
 	proc.NeedProcesses(t)
 	t.Parallel()
@@ -45,7 +44,7 @@ func TestImportFollowsEveryCommand(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var found strings.Builder // what differs
+	var found strings.Builder // the differences
 	cmd.Stdout = &found
 	said, err := cmd.StderrPipe()
 	if err != nil {

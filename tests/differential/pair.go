@@ -7,7 +7,7 @@ import (
 	"lockstep/tests/kit/respconn"
 )
 
-// server is one of the two, with its connections.
+// server is one of the two servers, with its connections.
 type server struct {
 	name, addr string
 	conns      [connections]*respconn.Conn
@@ -34,8 +34,8 @@ func (s *server) reset() error {
 			return fmt.Errorf("%s: %v: %v, %w", s.name, command, v, err)
 		}
 	}
-	// A transaction that its WATCH ends leaves its scripts in the cache here, for they
-	// are planned before; in Redis it does not. So they are there from the start.
+	// A transaction that its WATCH aborts leaves its scripts in the cache here, because they are
+	// planned before; in Redis it does not. So the scripts are loaded from the start.
 	for _, text := range luaTexts {
 		if _, err := s.conns[0].Do("SCRIPT", "LOAD", text); err != nil {
 			return fmt.Errorf("%s: %w", s.name, err)
@@ -66,11 +66,11 @@ func (s *server) run(ops []op) ([]respconn.Value, error) {
 	return replies, err
 }
 
-// pair is the oracle and the one under test.
+// pair is redis-server and the server under test.
 type pair struct {
 	redis, ours *server
 	queued      queues
-	// spurious counts the EXECs that Lockstep did not execute and Redis did.
+	// spurious counts the EXECs that Redis executed and Lockstep did not.
 	spurious int
 }
 
@@ -95,7 +95,7 @@ func (m *mismatch) String() string {
 	return fmt.Sprintf("command %d: %s\nlockstep answers -, redis-server +\n%s", m.at, m.op, respconn.Difference(m.ours.String(), m.redis.String()))
 }
 
-// String is the command as one would type it into redis-cli.
+// String is the command as a user would type it into redis-cli.
 func (o op) String() string {
 	text := fmt.Sprintf("c%d>", o.conn+1)
 	if o.conn >= connections/2 {
@@ -107,9 +107,8 @@ func (o op) String() string {
 	return text
 }
 
-// play sends the commands to both and returns the first that differs, or nil.
-// Each run of one connection's commands is a pipeline; an EXEC ends a run, since
-// it may have to be tried again.
+// play sends the commands to both servers and returns the first difference, or nil. Consecutive
+// commands of one connection are a pipeline; an EXEC ends it, because it may have to be repeated.
 func (p *pair) play(ops []op) (*mismatch, error) {
 	if err := p.both(func(s *server) error { return s.reset() }); err != nil {
 		return nil, err
@@ -128,7 +127,7 @@ func (p *pair) play(ops []op) (*mismatch, error) {
 	}
 	m, err := p.compareState()
 	if m != nil {
-		m.at = len(ops) // behind all of them
+		m.at = len(ops) // after all of them
 	}
 	return m, err
 }
@@ -141,9 +140,8 @@ func runLength(ops []op) int {
 	return n
 }
 
-// tryAgain does what a client does whose EXEC was not executed: it sends the
-// transaction once more. Lockstep may ask for that where Redis does not (see
-// Exceptions). It returns the answer that counts.
+// tryAgain does what a client does whose EXEC was not executed: it sends the transaction once more.
+// Lockstep may require that when Redis does not (see Exceptions). It returns the final answer.
 func (p *pair) tryAgain(o op, queued []op, redis, ours respconn.Value) (respconn.Value, error) {
 	if len(queued) == 0 || redis.Null || !ours.Null {
 		return ours, nil
@@ -187,7 +185,7 @@ func (p *pair) compare(ops []op) (*mismatch, error) {
 	return nil, err
 }
 
-// both does the same on both servers at once.
+// both does the same on both servers at the same time.
 func (p *pair) both(do func(*server) error) error {
 	var errs [2]error
 	var wg sync.WaitGroup
@@ -203,8 +201,7 @@ func (p *pair) both(do func(*server) error) error {
 
 const databases = 16
 
-// compareState reads everything back from both: what the commands left behind
-// must be the same too.
+// compareState reads everything back from both: the final state must also be the same.
 func (p *pair) compareState() (*mismatch, error) {
 	ask := func(args ...string) (*mismatch, error) { return p.compare([]op{{0, args}}) }
 	if m, err := ask("RESET"); m != nil || err != nil {
@@ -232,8 +229,8 @@ func (p *pair) compareState() (*mismatch, error) {
 	return nil, nil
 }
 
-// stateReads are the commands that read all of a key; those for other types fail
-// alike.
+// stateReads are the commands that read a whole key. Those for other types fail in the same way on
+// both servers.
 func stateReads(key string) [][]string {
 	return [][]string{
 		{"TYPE", key}, {"PEXPIRETIME", key}, {"OBJECT", "ENCODING", key},

@@ -5,8 +5,8 @@ import "time"
 // shrinkPatience bounds the search for a shorter stream.
 const shrinkPatience = 60 * time.Second
 
-// shrink cuts the stream down to commands that are needed for differs to say
-// true: ever smaller pieces are left out, as long as it still does.
+// shrink shortens the stream to commands that are needed for differs to return true: it leaves out
+// smaller and smaller pieces.
 func shrink(ops []op, differs func([]op) bool) []op {
 	deadline := time.Now().Add(shrinkPatience)
 	for size := len(ops) / 2; size >= 1; {

@@ -8,9 +8,9 @@ import (
 	"lockstep/tests/kit/respconn"
 )
 
-// stateLines are what one connection says in any order: commands that change what
-// the connection is, and others among them whose answers depend on that. Those that
-// stand here several times are drawn more often.
+// stateLines are the commands of one connection, in any order: commands that change the
+// connection's state, and commands whose answers depend on it. A line that occurs several times is
+// drawn more often.
 var stateLines = strings.Split(strings.TrimSpace(`
 MULTI
 MULTI
@@ -166,17 +166,17 @@ SORT l ALPHA
 LCS k j LEN
 `), "\n")
 
-// closers begin the lines that end the connection, or may.
+// closers begin the lines that end the connection, or may end it.
 var closers = []string{"QUIT", "CLIENT KILL TYPE"}
 
 func closes(line string) bool {
 	return slices.ContainsFunc(closers, func(c string) bool { return strings.HasPrefix(line, c) })
 }
 
-// drawLines draws what one connection says. HELLO does not come between MULTI and
-// EXEC, where it is in force at another place, nor SWAPDB with WATCH, to which it is a
-// change of all keys (docs/compatibility.md); nor does the end of the connection behind
-// CLIENT REPLY, for redis-server waits to close it until it has sent a reply.
+// drawLines draws the commands of one connection. HELLO does not come between MULTI and EXEC, where
+// it takes effect at another moment. SWAPDB does not come with WATCH, for which it counts as a
+// change of all keys (docs/compatibility.md). The end of the connection does not come after CLIENT
+// REPLY, because redis-server waits to close it until it has sent a reply.
 func drawLines(r *rand.Rand) []string {
 	const linesMax = 24
 	var lines []string
@@ -202,8 +202,8 @@ func drawLines(r *rand.Rand) []string {
 	return lines
 }
 
-// rawLines are lines as bytes, a few of them inline, some words in lower case.
-// The same lines become the same bytes.
+// rawLines encodes lines, a few of them inline, some words in lower case. The same lines always
+// give the same bytes.
 func rawLines(lines []string) []byte {
 	var raw []byte
 	for _, line := range lines {

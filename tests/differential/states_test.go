@@ -14,12 +14,12 @@ import (
 	"lockstep/tests/kit/respconn"
 )
 
-// behindAll is what each conversation ends with: whatever the connection has become,
-// it is a new one behind RESET, and answers.
+// behindAll ends each conversation: whatever state the connection is in, after RESET it is like a
+// new one, and answers.
 const behindAll = "behind it all"
 
-// converse sends bytes over a connection of its own, in pieces, and returns all that
-// is answered, up to the end of the connection or of what was sent.
+// converse sends bytes over a connection of its own, in pieces, and returns all answers, up to the
+// end of the connection or of the input.
 func converse(addr string, raw []byte, pieces int) ([]byte, error) {
 	c, err := respconn.Dial(addr)
 	if err != nil {
@@ -29,7 +29,7 @@ func converse(addr string, raw []byte, pieces int) ([]byte, error) {
 	end := respconn.AppendCommand(respconn.Command("RESET"), "ECHO", behindAll)
 	raw = append(bytes.Clone(raw), end...)
 	for size := len(raw)/pieces + 1; len(raw) > 0; {
-		// A connection that has been cut off reports that when it is read.
+		// If the connection was cut off, reading reports it.
 		_ = c.Write(raw[:min(size, len(raw))])
 		raw = raw[min(size, len(raw)):]
 	}
@@ -52,10 +52,10 @@ func converse(addr string, raw []byte, pieces int) ([]byte, error) {
 	return got, nil
 }
 
-// ownFacts are what HELLO says of the server alone.
+// ownFacts match the fields of HELLO that describe the server itself.
 var ownFacts = regexp.MustCompile(`\$7\r\nversion\r\n\$\d+\r\n[0-9.]+\r\n|\$2\r\nid\r\n:\d+\r\n|\$4\r\nmode\r\n\$\d+\r\n[a-z]+\r\n`)
 
-// sayings is one server in conversations.
+// sayings is one of the servers, in conversations.
 type sayings struct {
 	addr    string
 	control *respconn.Conn
@@ -76,14 +76,13 @@ func (s *sayings) do(t *testing.T, args ...string) string {
 	return string(v.Bytes)
 }
 
-// answers are what is answered to lines, on an empty server.
+// answers returns the answers to lines, on an empty server.
 func (s *sayings) answers(t *testing.T, lines []string, pieces int) string {
 	t.Helper()
 	s.do(t, "FLUSHALL")
 	for _, line := range lines {
 		if closes(line) {
-			// What is sent to a connection that has been closed may take back what it
-			// was answered before.
+			// Input that is sent to a closed connection may discard answers that were sent before.
 			pieces = 1
 		}
 	}
@@ -97,7 +96,7 @@ func (s *sayings) answers(t *testing.T, lines []string, pieces int) string {
 	return string(ownFacts.ReplaceAll(got, nil))
 }
 
-// stateKnown are conversations that have differed.
+// stateKnown are conversations that have differed before.
 var stateKnown = []string{
 	"MULTI;SET k v;CLIENT REPLY OFF;GET k;PING;EXEC",
 	"CLIENT REPLY OFF;MULTI;PING;SET k v;CLIENT REPLY ON;GET k;PING;EXEC",
@@ -111,9 +110,9 @@ const (
 	longStateConversations = 40_000
 )
 
-// TestConnectionsAreWhatRedisMakesOfThem: transactions, subscriptions, replies that
-// are not wanted, logins and protocols in any order, within one another, in pipelines
-// and in pieces, are answered by a follower with redis-server's bytes.
+// TestConnectionsAreWhatRedisMakesOfThem: transactions, subscriptions, muted replies, logins and
+// protocols, in any order and nesting, in pipelines and in pieces. A follower must answer with
+// redis-server's bytes.
 func TestConnectionsAreWhatRedisMakesOfThem(t *testing.T) {
 	theirs, ours := newSayings(t, proc.RedisServer(t).Addr()), newSayings(t, proc.NewCluster(t, 3, proc.Options{}).Follower().Addr())
 	seed, n := proc.Seed(t, rand.Uint64N(1_000_000)), stateConversations

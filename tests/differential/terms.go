@@ -7,13 +7,11 @@ import (
 	"strings"
 )
 
-// farFutureMs is a time in the year 3021: what is compared to the millisecond
-// lies at or beyond it, so that relative times, which no two servers compute
-// alike, are told apart from absolute ones.
+// farFutureMs is a time in the year 3021. Times that are compared to the millisecond are at or
+// after it. So they can be distinguished from relative times, which no two servers compute alike.
 const farFutureMs = 33177117420000
 
-// keys are few, so that commands meet. Some share a hash tag, some are not
-// text.
+// keys are few, so that commands meet. Some share a hash tag, some are not text.
 var keys = []string{"a", "b", "c", "{t}1", "{t}2", "{t}3", "long-key-" + strings.Repeat("x", 40), "", "\x00\r\n\xff", "N"}
 
 // terms are the names a form may use, and what they draw.
@@ -60,7 +58,7 @@ func drawValue(r *rand.Rand) string {
 	case 4:
 		return strings.Repeat(pick(r, "x", "ab", "\x00"), r.IntN(300))
 	case 5:
-		return strings.Repeat("e", 40+r.IntN(8)) // about the border of embstr and raw
+		return strings.Repeat("e", 40+r.IntN(8)) // near the border between embstr and raw
 	default:
 		return fmt.Sprintf("v%d", r.IntN(1000))
 	}
@@ -101,8 +99,8 @@ func drawAlphabet(r *rand.Rand) string {
 	return string(text)
 }
 
-// payloads were written by DUMP of redis-server 7.0.15: text, integers of one
-// and four bytes, and one that is compressed. The last two are broken.
+// payloads were written by DUMP of redis-server 7.0.15: text, integers of one and four bytes, and a
+// compressed one. The last two are broken.
 var payloads = []string{
 	"\x00\x05hello\n\x00cr\xdfve4 \n",
 	"\x00\xc0\x0c\n\x00<*\xf8Q\\\x04\xbc\xd5",

@@ -7,8 +7,8 @@ import (
 	"lockstep/tests/kit/proc"
 )
 
-// TestClientsTogetherHoldAPartOfMaxmemory: monitors that read nothing go when
-// there is a limit, which begins with maxmemory.
+// TestClientsTogetherHoldAPartOfMaxmemory: MONITOR clients that read nothing are disconnected when
+// their buffers exceed a share of maxmemory. There is no such limit as long as maxmemory is 0.
 func TestClientsTogetherHoldAPartOfMaxmemory(t *testing.T) {
 	proc.NeedProcesses(t)
 	t.Parallel()

@@ -1,8 +1,7 @@
-// Package evict writes far more into real processes than maxmemory allows.
+// Package evict writes far more data into real processes than maxmemory allows.
 //
-// What must hold: used_memory stays below the limit but for what is on its way;
-// the keys that stay are those Redis would keep, measured by the hit ratio of
-// the same trace on redis-server; keys without an expiry are safe under
-// volatile-*; what is refused is refused before it enters the log; and all nodes
-// evict the same keys.
+// These rules must hold. used_memory stays below the limit, apart from commands that are on their
+// way. The remaining keys are those that Redis would keep, which is measured by the hit ratio of
+// the same trace on redis-server. Under volatile-* no key without an expiry is evicted. A write
+// that is refused is refused before it enters the log. All nodes evict the same keys.
 package evict

@@ -20,7 +20,7 @@ const (
 	oom      = "OOM command not allowed when used memory > 'maxmemory'."
 )
 
-// run sends commands in pipelines and fails on an error reply.
+// run sends commands in pipelines, and fails the test on an error reply.
 func run(t *testing.T, c *respconn.Conn, commands ...[]string) []respconn.Value {
 	t.Helper()
 	const pipeline = 200
@@ -64,8 +64,8 @@ func number(addr, section, field string) int64 {
 	return n
 }
 
-// watchUsed samples used_memory of the nodes until stop is called, which returns
-// the highest; the last sample is taken behind that.
+// watchUsed samples used_memory of the nodes until stop is called. stop takes a last sample and
+// returns the highest one.
 func watchUsed(addrs []string) (stop func() int64) {
 	done := make(chan struct{})
 	var highest int64
@@ -90,8 +90,7 @@ func watchUsed(addrs []string) (stop func() int64) {
 	return func() int64 { close(done); all.Wait(); look(); return highest }
 }
 
-// exists counts how many of the keys prefix0, prefix1, ... are there, without
-// using them.
+// exists returns how many of the keys prefix0, prefix1, ... exist. It does not count as an access.
 func exists(t *testing.T, c *respconn.Conn, prefix string, from, to int) int {
 	t.Helper()
 	say(t, c, "CLIENT", "NO-TOUCH", "ON")
@@ -109,7 +108,7 @@ func exists(t *testing.T, c *respconn.Conn, prefix string, from, to int) int {
 	return n
 }
 
-// converged waits until all nodes have executed the same, and compares them.
+// converged waits until all nodes have executed the same entries, and compares their keys.
 func converged(t *testing.T, c *proc.Cluster) {
 	t.Helper()
 	if _, err := c.SameState(); err != nil {
@@ -124,13 +123,13 @@ func converged(t *testing.T, c *proc.Cluster) {
 	})
 }
 
-// TestACacheStaysBelowItsLimit writes three times maxmemory through every node of
-// a cluster, while a tenth of the keys is read again and again.
+// TestACacheStaysBelowItsLimit writes three times maxmemory through all nodes of a cluster, while
+// it reads one set of hot keys again and again.
 func TestACacheStaysBelowItsLimit(t *testing.T) {
 	proc.NeedProcesses(t)
 	t.Parallel()
 	const limit, hot, cold = 4 * mb, 250, 12_000
-	// Which keys are read the leader alone knows: another would not know the hot ones.
+	// Only the leader knows which keys are read. A new leader would not know the hot keys.
 	c := proc.NewCluster(t, 3, proc.Options{Args: append([]string{"--maxmemory", "4mb", "--maxmemory-policy", "allkeys-lru", "--notify-keyspace-events", "Ee"}, proc.OneLeader...)})
 	value := strings.Repeat("v", 1000)
 	evictions := listen(t, c)
@@ -143,7 +142,8 @@ func TestACacheStaysBelowItsLimit(t *testing.T) {
 	for _, n := range c.Nodes {
 		conns = append(conns, proc.Dial(t, n.Addr()))
 	}
-	// Nobody is a turn ahead of the others: the last keys are those written last.
+	// No writer is more than one turn ahead of the others, so the last keys are those that were
+	// written last.
 	for turn := 0; turn < cold && !t.Failed(); turn += 3 * 100 {
 		var all sync.WaitGroup
 		for w, conn := range conns {
@@ -197,7 +197,7 @@ func TestACacheStaysBelowItsLimit(t *testing.T) {
 	}
 }
 
-// listen counts the evicted events of each node.
+// listen counts the evicted events that each node sends.
 func listen(t *testing.T, c *proc.Cluster) (heard []func() int64) {
 	for _, n := range c.Nodes {
 		conn := proc.Dial(t, n.Addr())
@@ -225,8 +225,8 @@ func listen(t *testing.T, c *proc.Cluster) (heard []func() int64) {
 	return heard
 }
 
-// TestFullMemoryRefusesWritesAndServesReads follows Redis's answers where
-// nothing may be evicted, on the node asked and through MULTI.
+// TestFullMemoryRefusesWritesAndServesReads: if nothing may be evicted, every node answers as Redis
+// does, also in a transaction.
 func TestFullMemoryRefusesWritesAndServesReads(t *testing.T) {
 	proc.NeedProcesses(t)
 	t.Parallel()
@@ -252,7 +252,8 @@ func TestFullMemoryRefusesWritesAndServesReads(t *testing.T) {
 		}
 		queueFails(t, conn)
 		execFails(t, n.Addr())
-		// A pipeline: what needs no memory runs, and what it frees can be used.
+		// In a pipeline, the commands that need no memory run, and the memory that they free can be
+		// used.
 		replies, err := conn.Pipeline([]string{"SET", "x", "1"}, []string{"EXPIRE", "k1", "1000"}, []string{"LPUSH", "l", "1"},
 			[]string{"DEL", "k2", "k3", "k4", "k5"}, []string{"SET", "x", "2"}, []string{"GET", "x"})
 		if err != nil {
@@ -276,8 +277,7 @@ func TestFullMemoryRefusesWritesAndServesReads(t *testing.T) {
 	converged(t, c)
 }
 
-// queueFails expects a command that needs memory to be refused in MULTI, and
-// EXEC with it.
+// queueFails expects that a command that needs memory is refused in MULTI, and then EXEC, too.
 func queueFails(t *testing.T, conn *respconn.Conn) {
 	t.Helper()
 	for _, step := range [][2]string{
@@ -290,11 +290,11 @@ func queueFails(t *testing.T, conn *respconn.Conn) {
 	}
 }
 
-// execFails expects EXEC to be refused that was queued while there was room.
+// execFails expects that EXEC is refused if its commands were queued while there was room.
 func execFails(t *testing.T, addr string) {
 	t.Helper()
 	conn, other := proc.Dial(t, addr), proc.Dial(t, addr)
-	// Another node, which leads, may know of a limit a moment later.
+	// The leader, which is another node, may learn of a limit a moment later.
 	say(t, other, "CONFIG", "SET", "maxmemory", "0")
 	proc.Wait(t, patience, "there is room", func() bool { return say(t, other, "SET", "room", "1") == "OK" })
 	say(t, conn, "MULTI")
@@ -309,7 +309,7 @@ func execFails(t *testing.T, addr string) {
 	}
 }
 
-// TestVolatilePoliciesEvictOnlyWhatExpires fills a node with keys of both kinds.
+// TestVolatilePoliciesEvictOnlyWhatExpires fills a node with keys with and without an expiry.
 func TestVolatilePoliciesEvictOnlyWhatExpires(t *testing.T) {
 	proc.NeedProcesses(t)
 	t.Parallel()
@@ -327,7 +327,7 @@ func TestVolatilePoliciesEvictOnlyWhatExpires(t *testing.T) {
 			commands = append(commands, []string{"SET", "keep" + strconv.Itoa(i), value})
 		}
 		for i := range expiring {
-			// The later it is written, the sooner it is due.
+			// A key that is written later expires earlier.
 			commands = append(commands, []string{"SET", "k" + strconv.Itoa(i), value, "EX", strconv.Itoa(100_000 - i)})
 		}
 		run(t, conn, commands...)
@@ -342,7 +342,7 @@ func TestVolatilePoliciesEvictOnlyWhatExpires(t *testing.T) {
 		if policy == "volatile-ttl" && early < 990 || policy == "volatile-lru" && late < 800 {
 			t.Errorf("%s: others went", policy)
 		}
-		// With nothing left that expires, memory is full.
+		// When no key with an expiry is left, memory is full.
 		full := ""
 		for i := 0; full == "" && i < 5000; i += 20 {
 			full = firstError(t, conn, "more"+strconv.Itoa(i)+":", value)
@@ -379,7 +379,8 @@ func TestClientsThatDoNotTouch(t *testing.T) {
 	conn, quiet := proc.Dial(t, n.Addr()), proc.Dial(t, n.Addr())
 	say(t, conn, "SET", "k", "v")
 	say(t, quiet, "CLIENT", "NO-TOUCH", "ON")
-	// Two seconds, so that a use and the look at it may lie on both sides of one.
+	// The test waits for two seconds, because an access and the check may be on both sides of the
+	// end of a second.
 	idle := func() bool {
 		seconds, err := strconv.Atoi(say(t, conn, "OBJECT", "IDLETIME", "k"))
 		if err != nil {
@@ -398,7 +399,7 @@ func TestClientsThatDoNotTouch(t *testing.T) {
 	if got := say(t, conn, "CONFIG", "SET", "maxmemory-policy", "allkeys-lfu"); got != "OK" {
 		t.Fatal(got)
 	}
-	// A minute that ends takes one away, which it does not do twice in a moment.
+	// The end of a minute lowers a count by one. It cannot come in both of two tries.
 	var counts string
 	counted := func() bool {
 		say(t, conn, "DEL", "f")
@@ -423,9 +424,9 @@ func TestClientsThatDoNotTouch(t *testing.T) {
 
 func keyOf(n uint64) string { return fmt.Sprintf("key:%d", n) }
 
-// TestFarWritesDoNotPassTheLimitTogether sends, through a follower, a pipeline of
-// commands of some bytes that ask for megabytes each: as by Redis, those are
-// refused that come when the memory is full.
+// TestFarWritesDoNotPassTheLimitTogether sends, through a follower, a pipeline of short commands
+// that need megabytes each. As in Redis, the commands that come when the memory is full are
+// refused.
 func TestFarWritesDoNotPassTheLimitTogether(t *testing.T) {
 	proc.NeedProcesses(t)
 	t.Parallel()
@@ -453,7 +454,7 @@ func TestFarWritesDoNotPassTheLimitTogether(t *testing.T) {
 	if got := used(leader.Addr()); done < limit/(2*value) || got > limit+2*value {
 		t.Errorf("%d were done, and %d MB are used of %d", done, got/mb, limit/mb)
 	}
-	// Within what is there nothing grows.
+	// Writes within an existing value need no more memory.
 	say(t, conn, "CONFIG", "SET", "maxmemory", strconv.FormatInt(used(leader.Addr())+mb, 10))
 	proc.Wait(t, patience, "the limit is in force", func() bool { return say(t, conn, "SET", "room", "1") == "OK" })
 	for i := range pipeline {

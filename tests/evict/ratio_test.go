@@ -10,19 +10,19 @@ import (
 	"lockstep/tests/kit/respconn"
 )
 
-// The trace: a cache of capacity keys, and draws from universe keys by Zipf's
-// law, in batches as a busy client sends them.
+// The trace uses a cache of capacity keys. It draws keys out of universe keys by Zipf's law, in
+// batches as a busy client sends them.
 const (
 	capacity = 2500
 	universe = 25_000
 	draws    = 100_000
 	batch    = 200
-	// worseMax is how much lower our hit ratio may be.
+	// worseMax is how much lower Lockstep's hit ratio may be.
 	worseMax = 0.03
 )
 
-// TestHitRatioBesideRedis replays one trace on both servers, each with room for
-// as many keys, and compares how often a key was there.
+// TestHitRatioBesideRedis replays one trace on both servers, each with room for the same number of
+// keys, and compares how often a key is found.
 func TestHitRatioBesideRedis(t *testing.T) {
 	proc.NeedProcesses(t)
 	t.Parallel()
@@ -37,7 +37,7 @@ func TestHitRatioBesideRedis(t *testing.T) {
 	}
 }
 
-// hitRatio is the ratio over the second half of the trace.
+// hitRatio returns the hit ratio of the second half of the trace.
 func hitRatio(t *testing.T, c *respconn.Conn, policy string) float64 {
 	t.Helper()
 	value := strings.Repeat("v", 500)
@@ -82,7 +82,7 @@ func hitRatio(t *testing.T, c *respconn.Conn, policy string) float64 {
 	return float64(hits) / float64(asked)
 }
 
-// memoryOf is used_memory over the connection there is.
+// memoryOf returns used_memory. It uses the given connection.
 func memoryOf(t *testing.T, c *respconn.Conn) int {
 	t.Helper()
 	for line := range strings.SplitSeq(say(t, c, "INFO", "memory"), "\r\n") {

@@ -8,9 +8,9 @@ import (
 	"lockstep/tests/kit/proc"
 )
 
-// TestARestartEvictsNothing: what CONFIG SET has made of maxmemory is the cluster's, and
-// a node that is started again leads by it from the first entry on, though its file says
-// less.
+// TestARestartEvictsNothing: a CONFIG SET of maxmemory is stored in the cluster. A node that
+// restarts uses that value from its first entry on as leader, although its own flags have a smaller
+// one.
 func TestARestartEvictsNothing(t *testing.T) {
 	proc.NeedProcesses(t)
 	t.Parallel()

@@ -7,9 +7,9 @@
 // behind it. testdata/<store>.txt has the commands that read it, and the replies. The secret
 // in the folder is that of a cluster that was made for this test and no longer exists.
 //
-// Lockstep has not been released yet. Until then an intended change of the log or of the
-// snapshot needs no new cluster version: make the folders anew, and commit them with the
-// change. One command does so:
+// Lockstep has not been released yet. Until then an intended change of the log or of the snapshot
+// needs no new cluster version: make the folders again, and commit them with the change. One
+// command does that:
 //
 //	go test ./tests/formats -run TestFolders -record
 //

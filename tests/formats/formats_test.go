@@ -22,8 +22,8 @@ var record = flag.Bool("record", false, "make testdata anew, with the present pr
 // stores are the log stores. There is one folder for each.
 var stores = []string{"boltdb", "wal"}
 
-// TestFoldersOpen expects every folder that was kept to open, to hold what was
-// written, and to take writes that the next start finds.
+// TestFoldersOpen: every kept folder opens, holds the values that were written, and takes writes
+// that the next start finds.
 func TestFoldersOpen(t *testing.T) {
 	proc.NeedProcesses(t)
 	for _, store := range stores {
@@ -36,7 +36,8 @@ func TestFoldersOpen(t *testing.T) {
 	}
 }
 
-// makeAnew writes a store's folder, and what is to be read from it, into testdata.
+// makeAnew writes a store's folder, with the commands that read it and their replies, into
+// testdata.
 func makeAnew(t *testing.T, store string) {
 	n := proc.NewNode(t, proc.Options{Shards: 2, LogStore: store})
 	conn := proc.Dial(t, n.Addr())
@@ -65,7 +66,7 @@ func makeAnew(t *testing.T, store string) {
 	}
 }
 
-// reply is a reply in one line, with what JSON would call strings quoted.
+// reply returns a reply as one line, with strings quoted.
 func reply(t *testing.T, conn *respconn.Conn, line string) string {
 	t.Helper()
 	return proc.Do(t, conn, strings.Fields(line)...)
@@ -124,8 +125,8 @@ func opens(t *testing.T, store string) {
 	}
 }
 
-// needsProcessor skips the test on a machine with another kind of processor than the
-// folder was made on: a node refuses it there.
+// needsProcessor skips the test on a machine whose kind of processor differs from the one on which
+// the folder was made, because a node refuses such a folder.
 func needsProcessor(t *testing.T, dir string) {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(dir, "identity.json"))

@@ -1,7 +1,7 @@
 package formats
 
-// writes fill a folder: the first part ends in a snapshot, the second stays in
-// the log. They leave nothing that depends on the time.
+// writes are the commands that fill a folder. The first part ends in a snapshot, and the second
+// part stays in the log. Nothing that they leave depends on the time.
 var writes = [2][]string{{
 	"SET text hello",
 	"SET number 41",
@@ -35,16 +35,17 @@ var writes = [2][]string{{
 	"XACK stream readers 1-1",
 	"INCRBY number 100",
 	"SREM words two",
-	// The second call enters the log without its text.
+	// The second call adds an entry without the text of the script.
 	evalCounted, evalCounted,
-	// The last one has its user's rules.
+	// The entry of the last call has the rules of its user.
 	"ACL SETUSER ann on >pw ~* +@all -debug", "AUTH ann pw", evalCounted,
 }}
 
-// evalCounted is a script without a space, long enough to be left out.
+// evalCounted is an EVAL whose script has no space, and is long enough that the log leaves its text
+// out.
 const evalCounted = "EVAL return{redis.call('incr',KEYS[1]),'a_text_that_is_long_enough_not_to_travel_with_each_call'} 1 counted"
 
-// reads are what a folder is asked.
+// reads are the commands that read a folder.
 var reads = []string{
 	"DBSIZE",
 	"GET text", "GET number", "GET forever", "PEXPIRETIME forever", "GETBIT bits 100", "STRLEN bits",

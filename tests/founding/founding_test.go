@@ -1,5 +1,5 @@
-// Package founding starts real nodes with the same settings, in any order, and checks which
-// cluster they found.
+// Package founding starts real nodes with the same settings, in any order, and checks which cluster
+// they found.
 package founding
 
 import (
@@ -19,7 +19,7 @@ import (
 
 const patience = 120 * time.Second
 
-// cluster is the cluster as a node sees it; nil: it has none, or does not answer.
+// cluster returns the cluster as a node sees it, or nil if the node has none or does not answer.
 func cluster(n *proc.Node) *status.Cluster {
 	var c status.Cluster
 	reply, err := proc.Ask(n.Addr(), "LOCKSTEP", "STATUS")
@@ -48,7 +48,7 @@ func together(t *testing.T, nodes []*proc.Node) *status.Cluster {
 	return first
 }
 
-// logged waits for words in a node's log.
+// logged waits until a node's log contains a text.
 func logged(t *testing.T, n *proc.Node, words string) {
 	t.Helper()
 	proc.Wait(t, patience, n.Name+" says: "+words, func() bool { return strings.Contains(n.Log(), words) })
@@ -60,7 +60,7 @@ func TestThreeNodesThatWereToldTheSameAreOneCluster(t *testing.T) {
 	c := proc.NewFounders(t, 3, proc.Options{Args: []string{"--replace", "yes"}})
 	a, b, last := c.Nodes[0], c.Nodes[1], c.Nodes[2]
 
-	// One of three waits, and says why; so do two, also where the one with the
+	// One of three nodes waits, and says why. Two of them wait, too, also if the node with the
 	// lowest name is missing.
 	last.Start()
 	logged(t, last, "1 of 3 expected nodes are there (n3)")
@@ -76,8 +76,8 @@ func TestThreeNodesThatWereToldTheSameAreOneCluster(t *testing.T) {
 	}
 	proc.MustAsk(t, b.Addr(), "SET", "greeting", "hello")
 
-	// The founder loses its disk, and one of the others is down: it waits for a
-	// quorum of the cluster that there is, and founds none.
+	// The founder loses its disk while another node is down. It waits for a quorum of the existing
+	// cluster, and does not found a new one.
 	a.Kill9()
 	last.Kill9()
 	if err := os.RemoveAll(a.DataDir()); err != nil {
@@ -94,7 +94,7 @@ func TestThreeNodesThatWereToldTheSameAreOneCluster(t *testing.T) {
 		t.Fatalf("read %q", got)
 	}
 
-	// All are stopped and started with the same words: the same cluster.
+	// After all nodes have been killed and started with the same flags, it is the same cluster.
 	for _, n := range c.Nodes {
 		n.Kill9()
 	}
@@ -106,10 +106,10 @@ func TestThreeNodesThatWereToldTheSameAreOneCluster(t *testing.T) {
 	}
 }
 
-// held: no node takes a write, in whatever way it comes, and all say what is.
+// held checks that no node accepts any kind of write, and that the status says why.
 func held(t *testing.T, nodes []*proc.Node) {
 	t.Helper()
-	// Some orders wait for ten seconds: they are all given at one time.
+	// Some of the commands wait for ten seconds, so all of them run at the same time.
 	var given sync.WaitGroup
 	for _, n := range nodes {
 		for _, order := range [][]string{
@@ -124,7 +124,7 @@ func held(t *testing.T, nodes []*proc.Node) {
 		t.FailNow()
 	}
 	for _, n := range nodes {
-		// There is nothing to be read, and that is true. It waits for a leader no longer
+		// There is no key to read, and the nodes may say so. A read waits for a leader no longer
 		// than a write does.
 		var got string
 		proc.Wait(t, patience, n.Name+" answers a read", func() (answers bool) {
@@ -142,8 +142,8 @@ func held(t *testing.T, nodes []*proc.Node) {
 	})
 }
 
-// isRefused gives one order until it is refused. Where the founder stands still for a
-// moment, nobody knows what became of the order.
+// isRefused sends a command until it is refused. If the founder stands still for a moment, a reply
+// may say that the result is unknown.
 func isRefused(t *testing.T, n *proc.Node, order []string) {
 	t.Helper()
 	var err error
@@ -160,7 +160,7 @@ func isRefused(t *testing.T, n *proc.Node, order []string) {
 	}
 }
 
-// ready is what a node's probe says.
+// ready asks the readiness probe of a node.
 func ready(t *testing.T, port string) (code int, why string) {
 	t.Helper()
 	answer, err := http.Get("http://127.0.0.1:" + port + "/readyz")
@@ -175,8 +175,8 @@ func ready(t *testing.T, port string) (code int, why string) {
 	return answer.StatusCode, string(text)
 }
 
-// done gives an order until it is carried out: a node that stands still for a moment may
-// be told by its own write-timeout-ms that nobody knows.
+// done sends a command until it succeeds. A node that stands still for a moment may run into its
+// own write-timeout-ms, and reply that the result is unknown.
 func done(t *testing.T, n *proc.Node, order ...string) {
 	t.Helper()
 	var err error
@@ -185,10 +185,10 @@ func done(t *testing.T, n *proc.Node, order ...string) {
 	}
 }
 
-// The founder of a cluster of three votes alone until another has caught up. Nobody is
-// told that a write was done before it is on two disks, however long that takes and
-// whatever becomes of the founder meanwhile; two of three are enough; and a cluster
-// that was whole once may become smaller.
+// TestNothingIsAcknowledgedBeforeMostVote: the founder of a cluster of three votes alone until
+// another node has caught up. No write is acknowledged before it is on two disks, however long that
+// takes, and also if the founder restarts meanwhile. Two nodes of three are enough. A cluster that
+// was complete once may become smaller.
 func TestNothingIsAcknowledgedBeforeMostVote(t *testing.T) {
 	proc.NeedProcesses(t)
 	t.Parallel()
@@ -196,7 +196,7 @@ func TestNothingIsAcknowledgedBeforeMostVote(t *testing.T) {
 	admin := strconv.Itoa(proc.FreePort(t))
 	founder, second, third := c.Nodes[0], c.Nodes[1], c.Nodes[2]
 	founder.Start("--admin-port", admin)
-	// They are taken in, and vote when they are told to.
+	// These nodes are admitted, and vote only when an operator promotes them.
 	second.Start("--learner", "yes")
 	third.Start("--learner", "yes")
 	taken := func() bool {
@@ -245,7 +245,7 @@ func TestNothingIsAcknowledgedBeforeMostVote(t *testing.T) {
 	}
 	done(t, founder, "CONFIG", "SET", "maxmemory", "1gb")
 
-	// It was whole once; that it is smaller now is somebody's wish.
+	// The cluster was complete once, so it is smaller now because an operator wants that.
 	for _, gone := range []*proc.Node{third, second} {
 		done(t, founder, "LOCKSTEP", "REMOVE", gone.Name)
 	}
@@ -261,8 +261,8 @@ func TestNothingIsAcknowledgedBeforeMostVote(t *testing.T) {
 	})
 }
 
-// Two of three never come: who starts the founder with another number goes on without
-// them.
+// TestAFounderIsToldNotToAwaitTheOthers: two of three nodes never come. An operator starts the
+// founder with another number, and it continues without them.
 func TestAFounderIsToldNotToAwaitTheOthers(t *testing.T) {
 	proc.NeedProcesses(t)
 	t.Parallel()
@@ -296,8 +296,8 @@ func TestOtherNumbersAreSaidLoudlyAndFoundNothing(t *testing.T) {
 	together(t, c.Nodes)
 }
 
-// A removed node stays up without serving; started again, it joins as a new one
-// and keeps its old data aside.
+// TestARemovedNodeJoinsAnewWhenItIsStartedAgain: a removed node stays up and serves no clients.
+// When it is started again, it joins as a new node and keeps its old data aside.
 func TestARemovedNodeJoinsAnewWhenItIsStartedAgain(t *testing.T) {
 	proc.NeedProcesses(t)
 	t.Parallel()

@@ -8,9 +8,9 @@
 // nodes are a quorum without it, their clients see a pause at most.
 //
 // The disk that hangs is an ext4 in a file, frozen by fsfreeze(8): a process that writes to it
-// waits in the kernel, as for a disk that does not answer. Another node must lead meanwhile.
-// When the disk goes on, the process lives, its own clients have seen only a pause, and no
-// acknowledged write is lost, doubled or read too old.
+// waits in the kernel, as for a disk that does not answer. Another node must lead meanwhile. When
+// the disk works again, the process still runs, its own clients have seen only a pause, and no
+// acknowledged write is lost, doubled or missing in a later read.
 //
 // tmpfs has no journal and keeps nothing over a power failure; package powercut tests power
 // failures.

@@ -12,25 +12,25 @@ import (
 	"lockstep/tests/kit/proc"
 )
 
-// frozenSizeBytes is the size of a disk that hangs: room for raft-wal's files of
-// 64 MB, one for each of two groups. The image is sparse.
+// frozenSizeBytes is the size of a disk that hangs. It has room for raft-wal's files of 64 MB, one
+// for each of two groups. The image is sparse.
 const frozenSizeBytes = 256 << 20
 
-// freezable is an ext4 of its own under a node's data folder, which can be made to
-// hang: whoever writes to it waits, and cannot be killed meanwhile.
+// freezable is an ext4 file system of its own under a node's data folder. It can be made to hang: a
+// process that writes to it then waits, and cannot be killed meanwhile.
 type freezable struct {
 	t    testing.TB
 	path string
-	// tool is fsfreeze(8).
+	// tool is the path of fsfreeze(8).
 	tool string
 }
 
-// mountFreezable mounts one where the node will put its data, until the test ends.
-// Without the right to do so, or the tools, the test is skipped.
+// mountFreezable mounts such a file system as the node's data folder until the test ends. It skips
+// the test without the right to do so, or without the tools.
 //
-// A guard, a shell that outlives this process, waits for the end of its input, lets
-// the disk go on and unmounts it: however the test ends, nothing stays that nobody
-// can kill.
+// A guard, which is a shell that outlives this process, waits for the end of its input. Then it
+// unfreezes and unmounts the disk. So no process that cannot be killed remains, however the test
+// ends.
 func mountFreezable(t testing.TB, n *proc.Node) *freezable {
 	t.Helper()
 	if os.Geteuid() != 0 {
@@ -53,7 +53,7 @@ func mountFreezable(t testing.TB, n *proc.Node) *freezable {
 		t.Fatalf("mkfs.ext4: %v: %s", err, out)
 	}
 	guard := exec.Command("/bin/sh", "-c", fmt.Sprintf(`read -r _; %s --unfreeze "$0"; %s --lazy "$0"`, d.tool, umount), d.path)
-	// What is sent to this process and its group is not for the guard.
+	// Signals to this process and its group must not reach the guard.
 	guard.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	input, err := guard.StdinPipe()
 	if err == nil {
@@ -69,10 +69,10 @@ func mountFreezable(t testing.TB, n *proc.Node) *freezable {
 	return d
 }
 
-// freeze lets the disk hang from now on.
+// freeze makes the disk hang.
 func (d *freezable) freeze() { d.run("--freeze") }
 
-// thaw lets it go on.
+// thaw makes it work again.
 func (d *freezable) thaw() { d.run("--unfreeze") }
 
 func (d *freezable) run(what string) {

@@ -13,25 +13,25 @@ import (
 )
 
 const (
-	// hangsAtLeast is how long a disk hangs: a node is not heard as a leader once
-	// its disk has hung for 5 s.
+	// hangsAtLeast is how long a disk hangs at least. A node loses the leadership once its disk has
+	// hung for 5 s.
 	hangsAtLeast = 8 * time.Second
-	// hangsAtMost is less than the 30 s after which a node ends.
+	// hangsAtMost is less than the 30 s after which a node with a hung disk ends.
 	hangsAtMost = 25 * time.Second
-	// writesUsual is how many writes of a client show that it is served.
+	// writesUsual is the number of writes that show that a client is served.
 	writesUsual = 50
-	// pace is the least time from one call of a client to the next: the machine is for
+	// pace is the shortest time between two commands of a client. It leaves the machine free for
 	// the nodes.
 	pace = 2 * time.Millisecond
 )
 
-// counting is a client that increments a counter of its own: each reply must be one
-// more than the last, so that an error, a lost write and a doubled one show at once.
+// counting is a client that increments a counter of its own. Each reply must be one more than the
+// last, so an error, a lost write and a doubled one show at once.
 type counting struct {
 	node *proc.Node
 	key  string
 	done atomic.Int64
-	// longest is the longest wait for a reply. It is read when the client has ended.
+	// longest is the longest wait for a reply. The test reads it after the client has ended.
 	longest time.Duration
 }
 
@@ -57,8 +57,8 @@ func (c *counting) run(t *testing.T, stop *atomic.Bool) {
 	}
 }
 
-// lookFor reads a counter of others through a node, again and again: what was
-// acknowledged before a read began, it must see.
+// lookFor reads another client's counter through a node, again and again. Each read must see every
+// increment that was acknowledged before the read began.
 func lookFor(t *testing.T, n *proc.Node, c *counting, reads *atomic.Int64, stop *atomic.Bool) {
 	conn, err := respconn.Dial(n.Addr())
 	if err != nil {
@@ -80,7 +80,7 @@ func lookFor(t *testing.T, n *proc.Node, c *counting, reads *atomic.Int64, stop 
 	}
 }
 
-// went waits until each of some clients has done so many more writes.
+// went waits until each of the clients has done writesUsual more writes.
 func went(t *testing.T, patience time.Duration, when string, clients ...*counting) {
 	t.Helper()
 	from := make([]int64, len(clients))
@@ -97,9 +97,9 @@ func went(t *testing.T, patience time.Duration, when string, clients ...*countin
 	})
 }
 
-// A disk that hangs for some seconds under load, and goes on: clients of all nodes
-// see a pause and no error, also those of the node itself, reads through it see what
-// others wrote meanwhile, nothing is lost or doubled, and the process lives.
+// TestAHungDiskIsAPause: under load a disk hangs for some seconds and then works again. The clients
+// of all nodes, also those of the node itself, see a pause and no error. Reads through the node see
+// what other clients wrote meanwhile. No write is lost or doubled, and the process still runs.
 func TestAHungDiskIsAPause(t *testing.T) {
 	proc.NeedProcesses(t)
 	for _, s := range []struct {
@@ -116,7 +116,8 @@ func TestAHungDiskIsAPause(t *testing.T) {
 
 func hang(t *testing.T, kind string, leader bool) {
 	var d *freezable
-	// Only who is never answered is to see an error, on a slow machine, too.
+	// With this timeout a client sees an error only if its command is never answered, also on a
+	// slow machine.
 	o := proc.Options{LogStore: kind, Args: []string{"--write-timeout-ms", "120000"}, Before: func(n *proc.Node) {
 		if n.Index == 0 {
 			d = mountFreezable(t, n)
@@ -147,10 +148,10 @@ func hang(t *testing.T, kind string, leader bool) {
 	began := time.Now()
 	hung := time.NewTimer(hangsAtLeast)
 	d.freeze()
-	// Who hangs cannot have stored these: another leads, if it led.
+	// The node with the hung disk cannot have stored these writes, so another node leads now.
 	went(t, hangsAtMost, "beside the disk that hangs", clients[1:]...)
 	others := time.Since(began)
-	if others < hangsAtLeast { // else it hangs for long enough, and may not hang for ever
+	if others < hangsAtLeast { // otherwise it has hung long enough, and must not hang for too long
 		<-hung.C
 		went(t, hangsAtMost-hangsAtLeast, "while it hangs", clients[1:]...)
 	}

@@ -18,15 +18,15 @@ func TestMain(m *testing.M) { proc.Main(m) }
 const (
 	patience   = 60 * time.Second
 	valueBytes = 64 << 10
-	// leaveBytes is what the ballast leaves for writes.
+	// leaveBytes is the space that the ballast leaves for writes.
 	leaveBytes = 4 << 20
-	// writesMax bounds how many writes a full disk may take: bbolt's free pages
-	// and raft-wal's files of 64 MB, made beforehand, have room for some.
+	// writesMax bounds the number of writes that a full disk may take. Free pages of bbolt and the
+	// preallocated files of raft-wal, of 64 MB each, have room for some.
 	writesMax = 8000
 )
 
-// stores are the kinds of log stores and the disks they get: raft-wal makes
-// files of 64 MB, one for each of two groups.
+// stores lists the log stores with the sizes of their disks. raft-wal makes files of 64 MB, one for
+// each of two groups.
 var stores = []struct {
 	kind      string
 	sizeBytes int64
@@ -34,7 +34,7 @@ var stores = []struct {
 
 func key(n int) string { return fmt.Sprint("k", n) }
 
-// value is the key's number, and enough behind it to fill a disk.
+// value returns the key's number, with enough text behind it to fill a disk.
 func value(n int) string { return fmt.Sprintf("%d %s", n, strings.Repeat("x", valueBytes)) }
 
 func TestFullDiskEndsTheNodeAndLosesNothing(t *testing.T) {
@@ -53,7 +53,7 @@ func TestFullDiskEndsTheNodeAndLosesNothing(t *testing.T) {
 			ended(t, n)
 			t.Logf("%s: %d writes of %d bytes acknowledged; it ended with: %s", s.kind, acked, valueBytes, lastLine(n))
 
-			// With the disk still full it starts or says why not.
+			// With the disk still full the node starts, or says why it does not.
 			n.Start()
 			proc.Wait(t, patience, "the node serves or ends", func() bool { return !n.Running() || proc.Ping(n.Addr()) })
 			if n.Running() {
@@ -73,8 +73,8 @@ func TestFullDiskEndsTheNodeAndLosesNothing(t *testing.T) {
 	}
 }
 
-// writeUntilRefused writes keys from the from-th to the to-th, and returns the
-// first that was not acknowledged.
+// writeUntilRefused writes the keys from..to-1, and returns the first one that was not
+// acknowledged.
 func writeUntilRefused(t *testing.T, addr string, from, to int) int {
 	t.Helper()
 	c, err := respconn.Dial(addr)
@@ -94,7 +94,7 @@ func writeUntilRefused(t *testing.T, addr string, from, to int) int {
 	return to
 }
 
-// ended waits until the node has ended by itself, and looks at what it said.
+// ended waits until the node has ended by itself, and checks its exit status and its last message.
 func ended(t *testing.T, n *proc.Node) {
 	t.Helper()
 	proc.Wait(t, patience, "the node on the full disk ends", func() bool { return !n.Running() })
@@ -113,7 +113,7 @@ func namesTheDisk(t *testing.T, n *proc.Node) {
 
 func lastLine(n *proc.Node) string {
 	lines := strings.Split(strings.TrimSpace(n.LogTail(4000)), "\n")
-	// Others may log while the process ends: its last word is the program's own.
+	// Goroutines may still log while the process ends. The last line of the program itself counts.
 	for _, line := range slices.Backward(lines) {
 		if strings.HasPrefix(line, "lockstepd: ") {
 			return line
@@ -122,7 +122,7 @@ func lastLine(n *proc.Node) string {
 	return lines[len(lines)-1]
 }
 
-// allThere reads the first so many keys.
+// allThere reads the first count keys.
 func allThere(t *testing.T, addr string, count int) {
 	t.Helper()
 	c, err := respconn.Dial(addr)
@@ -203,14 +203,14 @@ func oneOfThree(t *testing.T, kind string, sizeBytes int64, leader bool) {
 
 func sum(n [3]int64) int64 { return n[0] + n[1] + n[2] }
 
-// strandKeys is how many keys each writer writes in turn: the log grows, the
-// keyspace does not.
+// strandKeys is the number of keys that each writer writes in turn. The log grows, and the keyspace
+// does not.
 const strandKeys = 20
 
 func strandKey(writer, n int) string { return fmt.Sprintf("w%d:%d", writer, n%strandKeys) }
 
-// writeWithoutError writes numbered values until it is told to stop. Any error
-// is one that a client would have seen.
+// writeWithoutError writes numbered values until stop is set. Any error that it gets is one that a
+// client would see.
 func writeWithoutError(t *testing.T, addr string, writer int, acked *atomic.Int64, stop *atomic.Bool) {
 	c, err := respconn.Dial(addr)
 	if err != nil {
@@ -245,8 +245,7 @@ func strandIsThere(t *testing.T, addr string, writer int, acked int64) {
 	}
 }
 
-// mountUnder mounts a small disk under a node. Without the right to do so the test is
-// skipped.
+// mountUnder mounts a small disk under a node. It skips the test without the right to do so.
 func mountUnder(t *testing.T, n *proc.Node, sizeBytes int64) *proc.SmallDisk {
 	t.Helper()
 	d := proc.MountSmall(t, n, sizeBytes)

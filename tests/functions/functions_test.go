@@ -26,7 +26,7 @@ end}
 redis.register_function{function_name='look', flags={'no-writes', 'allow-key-locking'}, callback=function(keys) return left(keys[1]) end}
 redis.register_function('count', function() return redis.call('dbsize') end)`
 
-// do asks a node until it has an answer that is no refusal for want of a leader.
+// do sends a command to a node until the answer is not an error for want of a leader.
 func do(t *testing.T, n *proc.Node, args ...string) string {
 	t.Helper()
 	var got string
@@ -43,7 +43,7 @@ func do(t *testing.T, n *proc.Node, args ...string) string {
 	return got
 }
 
-// everywhere asks all nodes.
+// everywhere compares the answers of all running nodes.
 func everywhere(t *testing.T, c *proc.Cluster, want string, args ...string) {
 	t.Helper()
 	for _, n := range c.Nodes {
@@ -59,7 +59,7 @@ func everywhere(t *testing.T, c *proc.Cluster, want string, args ...string) {
 const listed = `*1 *6 "library_name" "shop" "engine" "LUA" "functions" *3 *6 "name" "count" "description" (nil) "flags" *0 ` +
 	`*6 "name" "look" "description" (nil) "flags" *2 +no-writes +allow-key-locking *6 "name" "take" "description" (nil) "flags" *1 +allow-key-locking`
 
-// counted expects INFO to count the library in two shards.
+// counted expects INFO to count one library, with its memory in two shards.
 func counted(t *testing.T, c *proc.Cluster) {
 	t.Helper()
 	for _, n := range c.Nodes {
@@ -71,7 +71,7 @@ func counted(t *testing.T, c *proc.Cluster) {
 	}
 }
 
-// TestLibrariesAreKnownOnAllNodesAndStay over the loss of the leader, restarts and
+// TestLibrariesAreKnownOnAllNodesAndStay: libraries survive the death of the leader, restarts and
 // snapshots, in two shards.
 func TestLibrariesAreKnownOnAllNodesAndStay(t *testing.T) {
 	proc.NeedProcesses(t)
@@ -107,7 +107,7 @@ func TestLibrariesAreKnownOnAllNodesAndStay(t *testing.T) {
 		}
 	}
 	sell()
-	leader := c.WaitLeader() // another than before, perhaps: leaders are spread
+	leader := c.WaitLeader() // the leaders are spread, so it may be another one than before
 	leader.Kill9()
 	if follower == leader {
 		follower = c.Follower()
@@ -140,7 +140,7 @@ func TestLibrariesAreKnownOnAllNodesAndStay(t *testing.T) {
 	everywhere(t, c, "*0", "FUNCTION", "LIST")
 }
 
-// incrIfBelow is the manual's example (D30, D31).
+// incrIfBelow is an example of the manual (D30, D31).
 const incrIfBelow = `#!lua name=locks
 local function incr_if_below(keys, args)
   local n = tonumber(redis.call('GET', keys[1]) or '0')
@@ -150,8 +150,8 @@ local function incr_if_below(keys, args)
 end
 redis.register_function{function_name='incr_if_below', callback=incr_if_below, flags={'allow-key-locking'}}`
 
-// TestAQuotaKeptByAFunction: whoever asks, and through whatever node, a user is given
-// so much and no more.
+// TestAQuotaKeptByAFunction: a user gets exactly the quota, through whichever nodes the clients ask
+// for it.
 func TestAQuotaKeptByAFunction(t *testing.T) {
 	proc.NeedProcesses(t)
 	t.Parallel()
@@ -190,7 +190,7 @@ func TestAQuotaKeptByAFunction(t *testing.T) {
 	}
 }
 
-// TestLibrariesGoToRedisServerAndBack by FUNCTION DUMP and RESTORE.
+// TestLibrariesGoToRedisServerAndBack moves a library by FUNCTION DUMP and RESTORE.
 func TestLibrariesGoToRedisServerAndBack(t *testing.T) {
 	proc.NeedProcesses(t)
 	t.Parallel()
@@ -215,7 +215,8 @@ func TestLibrariesGoToRedisServerAndBack(t *testing.T) {
 	}
 }
 
-// TestWhatRunsIsSeenAndEndedFromAnyNode in whichever shard it runs.
+// TestWhatRunsIsSeenAndEndedFromAnyNode: any node shows and ends a running function, in whichever
+// shard it runs.
 func TestWhatRunsIsSeenAndEndedFromAnyNode(t *testing.T) {
 	proc.NeedProcesses(t)
 	t.Parallel()
@@ -225,7 +226,8 @@ func TestWhatRunsIsSeenAndEndedFromAnyNode(t *testing.T) {
 	do(t, node, "FUNCTION", "LOAD", text)
 	for _, key := range []string{"a", "b"} { // one in each shard
 		spinning := proc.Dial(t, node.Addr())
-		// FCALL would enter the log where the node has not heard yet that it only reads.
+		// With FCALL the call would be logged if the node has not heard yet that the function only
+		// reads.
 		if err := spinning.Send("FCALL_RO", "spin", "1", key); err != nil {
 			t.Fatal(err)
 		}
@@ -249,8 +251,8 @@ func TestWhatRunsIsSeenAndEndedFromAnyNode(t *testing.T) {
 	}
 }
 
-// TestHostileLibrariesTakeNoNodeDown: each ends with an error that says why, on a
-// cluster that goes on, and that comes back after it has run them again.
+// TestHostileLibrariesTakeNoNodeDown: each hostile library ends with an error that says why. The
+// cluster continues, and comes back after its nodes have run the libraries again.
 func TestHostileLibrariesTakeNoNodeDown(t *testing.T) {
 	proc.NeedProcesses(t)
 	t.Parallel()

@@ -1,3 +1,3 @@
-// Package grow has black-box tests of clusters whose nodes come, go and die while clients
-// write. Replicas and leaders move, and clients see pauses at most.
+// Package grow has black-box tests of clusters whose nodes join, leave and die while clients write.
+// Replicas and leaders move, and the clients see at most a pause.
 package grow

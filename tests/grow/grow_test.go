@@ -20,8 +20,8 @@ const (
 	replicas = 3
 )
 
-// balanced waits until the cluster's nodes are just these, every shard has its
-// replicas, all vote, and replicas and leaders are spread evenly.
+// balanced waits until the cluster has just these nodes, every shard has all its replicas as
+// voters, and replicas and leaders are spread evenly.
 func balanced(t *testing.T, l *load, asked *proc.Node, names ...string) *placement.Report {
 	t.Helper()
 	var r *placement.Report
@@ -89,15 +89,15 @@ func uneven(r *placement.Report, names []string) string {
 	return ""
 }
 
-// folders counts the shards that a node has on its disk.
+// folders returns the number of shards that a node has on its disk.
 func folders(n *proc.Node) int {
 	all, _ := filepath.Glob(filepath.Join(n.DataDir(), "raft", "shard-*"))
 	return len(all)
 }
 
-// Three nodes become five, four, and three, and one comes back from the dead,
-// while clients write through nodes that stay. The logs are short, so that what
-// comes late is copied by snapshots.
+// TestReplicasMoveUnderLoadAndNobodyNotices: three nodes become five, four, and three, and a dead
+// node comes back, while clients write through the nodes that stay. The logs are short, so that
+// late replicas are copied from snapshots.
 func TestReplicasMoveUnderLoadAndNobodyNotices(t *testing.T) {
 	proc.NeedProcesses(t)
 	t.Parallel()
@@ -170,11 +170,11 @@ func growAndShrink(t *testing.T, shared string) {
 	restart(t, l, c.Nodes[:4])
 }
 
-// restart kills all nodes at once. Each begins with what it had, though it goes
-// through old views that wanted something else.
+// restart kills all nodes at once. Each node must keep the replicas that it had, although its log
+// first shows it old views that placed them elsewhere.
 func restart(t *testing.T, l *load, nodes []*proc.Node) {
 	t.Helper()
-	// A node that comes up late has not died.
+	// A node that starts late must not count as dead.
 	proc.MustAsk(t, nodes[0].Addr(), "CONFIG", "SET", "replica-repair-after-ms", "600000")
 	had := map[*proc.Node]int{}
 	for _, n := range nodes {
@@ -194,8 +194,8 @@ func restart(t *testing.T, l *load, nodes []*proc.Node) {
 	verifyReplicas(t, l, nodes)
 }
 
-// verifyReplicas reads every counter from the replicas themselves: what they
-// were sent by snapshots and logs is the same.
+// verifyReplicas reads every counter from the replicas themselves. Snapshots and logs must have
+// brought the same values to all.
 func verifyReplicas(t *testing.T, l *load, nodes []*proc.Node) {
 	t.Helper()
 	for _, n := range nodes {
@@ -215,8 +215,8 @@ func verifyReplicas(t *testing.T, l *load, nodes []*proc.Node) {
 	}
 }
 
-// A cluster whose founder was told so has every shard on every node, and stays
-// so until it is told otherwise.
+// TestACopyOnEveryNodeUntilToldOtherwise: with --replicas 0 at its founding a cluster has every
+// shard on every node, until LOCKSTEP REPLICAS changes that.
 func TestACopyOnEveryNodeUntilToldOtherwise(t *testing.T) {
 	proc.NeedProcesses(t)
 	t.Parallel()

@@ -8,9 +8,9 @@ import (
 	"lockstep/tests/kit/proc"
 )
 
-// Replicas are on their way to two new nodes while one node after the other is
-// killed and started again, among them those that copy, those that are copied
-// from, and those that delete. What is half done is done again or undone.
+// TestReplicasMoveWhileNodesAreKilled: replicas move to two new nodes while the test kills and
+// starts one node after the other: nodes that receive a copy, nodes that send one, and nodes that
+// delete one. Every unfinished step is repeated or undone.
 func TestReplicasMoveWhileNodesAreKilled(t *testing.T) {
 	proc.NeedProcesses(t)
 	t.Parallel()
@@ -30,7 +30,8 @@ func TestReplicasMoveWhileNodesAreKilled(t *testing.T) {
 		rounds = 4
 	}
 	for _, victim := range slices.Repeat([]*proc.Node{n4, c.Nodes[2], n5}, rounds) {
-		// It is in the middle of something: it has just been taken in, or is back.
+		// The node is in the middle of a step now: it has just been admitted, or has just come
+		// back.
 		proc.Wait(t, patience, victim.Name+" answers", func() bool { return proc.Ping(victim.Addr()) })
 		l.advance(3)
 		victim.Kill9()

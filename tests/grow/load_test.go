@@ -11,27 +11,27 @@ import (
 	"lockstep/tests/kit/respconn"
 )
 
-// counters is how many keys a client increments in turn; their hash slots are
-// spread over all shards.
+// counters is the number of keys that a client increments in turn. Their hash slots are spread over
+// all shards.
 const counters = 24
 
-// clientPace is the least time from one increment to the next: enough of them for
-// snapshots and for logs that move, few enough that what is waited for is the
-// cluster and not the machine.
+// clientPace is the shortest time between two increments. There must be enough increments for
+// snapshots and for logs that move on, but few enough that the test waits for the cluster and not
+// for the machine.
 const clientPace = 2 * time.Millisecond
 
-// client increments its counters, one after the other. It alone writes them, so
-// each reply must be one more than the last: an error, a write that was lost and
-// one that ran twice all show at once.
+// client increments its counters, one after the other. No other client writes them, so each reply
+// must be one more than the last. An error, a lost write and a write that ran twice all show at
+// once.
 type client struct {
 	name string
 	conn *respconn.Conn
 	done [counters]atomic.Int64
-	// rounds counts the rounds over all counters.
+	// rounds counts the completed rounds over all counters.
 	rounds atomic.Int64
 	stop   atomic.Bool
 	ended  chan error
-	// longestNs is the longest wait for a reply since it was last asked for.
+	// longestNs is the longest wait for a reply since the last call of pause.
 	longestNs atomic.Int64
 }
 
@@ -59,11 +59,11 @@ func (c *client) run() error {
 	return nil
 }
 
-// load is the clients of a cluster.
+// load is the set of clients of a cluster.
 type load struct {
 	t   *testing.T
 	all []*client
-	// gone are clients that have ended as they were told to.
+	// gone are the clients that end has stopped.
 	gone []*client
 }
 
@@ -82,7 +82,7 @@ func (l *load) begin(n *proc.Node, count int) {
 	}
 }
 
-// end lets the clients of a node end in good order.
+// end stops the clients of a node, or all clients if n is nil.
 func (l *load) end(n *proc.Node) {
 	l.t.Helper()
 	var stay []*client
@@ -100,7 +100,7 @@ func (l *load) end(n *proc.Node) {
 	l.all = stay
 }
 
-// advance waits until every client has done some more rounds.
+// advance waits until every client has completed some more rounds.
 func (l *load) advance(rounds int64) {
 	l.t.Helper()
 	from := make([]int64, len(l.all))
@@ -127,7 +127,7 @@ func (l *load) check(c *client) {
 	}
 }
 
-// pause is the longest wait since it was last asked for.
+// pause returns the longest wait for a reply since its last call.
 func (l *load) pause() time.Duration {
 	longest := int64(0)
 	for _, c := range l.all {
@@ -148,7 +148,7 @@ func (l *load) verify(n *proc.Node, prepare ...string) (total int64) {
 			want := c.done[i].Load()
 			total += want
 			v, err := conn.Do("GET", c.key(i))
-			// A replica may not have heard yet that the last of them is committed.
+			// A replica may not have heard yet that the last entries are committed.
 			if len(prepare) > 0 && err == nil && string(v.Bytes) != strconv.FormatInt(want, 10) {
 				proc.Poll(patience, func() bool {
 					v, err = conn.Do("GET", c.key(i))

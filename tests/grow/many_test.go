@@ -10,7 +10,7 @@ import (
 	"lockstep/tests/kit/proc"
 )
 
-// metaRoles are the names of the running nodes by their role in the meta group.
+// metaRoles returns the names of the running nodes by their role in the meta group.
 func metaRoles(n *proc.Node) (roles map[string][]string, voters int) {
 	text, err := proc.Ask(n.Addr(), "LOCKSTEP", "STATUS")
 	s := &status.Cluster{}
@@ -27,8 +27,8 @@ func metaRoles(n *proc.Node) (roles map[string][]string, voters int) {
 	return roles, voters
 }
 
-// Of seven nodes five vote in the meta group and three have the shard. All
-// serve clients, and a lost voter's seat is taken.
+// TestOfSevenNodesFiveVoteAndAllServe: of seven nodes five vote in the meta group, and three have a
+// replica of the shard. All nodes serve clients. When a voter dies, another node takes its place.
 func TestOfSevenNodesFiveVoteAndAllServe(t *testing.T) {
 	proc.NeedProcesses(t)
 	t.Parallel()
@@ -62,7 +62,7 @@ func TestOfSevenNodesFiveVoteAndAllServe(t *testing.T) {
 	serveAll(t, c, rest)
 }
 
-// serveAll writes and reads through every node, also what waits.
+// serveAll writes and reads through every node, also with a blocking command.
 func serveAll(t *testing.T, c *proc.Cluster, nodes []*proc.Node) {
 	t.Helper()
 	for i, n := range nodes {

@@ -17,16 +17,16 @@ import (
 )
 
 const (
-	// narrowBytesPerSec is what passes to the node, all connections together.
+	// narrowBytesPerSec is the bandwidth to the node, for all its connections together.
 	narrowBytesPerSec = 2 << 20
-	// narrowHeartbeat is how long a follower waits for its leader; the copies take
-	// several times as long.
+	// narrowHeartbeat is how long a follower waits for its leader. The copies take several times as
+	// long.
 	narrowHeartbeat = 3 * time.Second
 	narrowValues    = 400
 	narrowValueSize = 64 << 10
 )
 
-// terms are those of all groups that a node has a replica of.
+// terms returns the terms of all groups that have a replica on a node.
 func terms(n *proc.Node) map[string]uint64 {
 	text, err := proc.Ask(n.Addr(), "LOCKSTEP", "STATUS")
 	s := &status.Cluster{}
@@ -44,10 +44,10 @@ func terms(n *proc.Node) map[string]uint64 {
 	return all
 }
 
-// All shards are copied at one time to a node on a narrow way, which takes many
-// times as long as a follower waits for its leader. The node votes in the meta group
-// meanwhile, and in each shard as soon as that is there: it misses no leader, and
-// clients notice nothing.
+// TestACopyOnANarrowWayDelaysNoHeartbeat: all shards are copied at the same time to a node with a
+// slow connection. That takes many times as long as a follower waits for its leader. Meanwhile the
+// node votes in the meta group, and in each shard as soon as its copy is complete. It must not lose
+// sight of a leader, and the clients must notice nothing.
 func TestACopyOnANarrowWayDelaysNoHeartbeat(t *testing.T) {
 	proc.NeedProcesses(t)
 	t.Parallel()
@@ -103,12 +103,12 @@ func TestACopyOnANarrowWayDelaysNoHeartbeat(t *testing.T) {
 	l.verify(n4)
 }
 
-// moves reports whether a replica of a shard is on its way.
+// moves reports whether a replica of a shard is being moved.
 func moves(s placement.ShardReport) bool {
 	return slices.ContainsFunc(s.Replicas, func(r placement.ReplicaReport) bool { return r.State != placement.StateVoter })
 }
 
-// fillAtRandom writes values that no packing makes shorter.
+// fillAtRandom writes values that cannot be compressed.
 func fillAtRandom(t *testing.T, n *proc.Node) {
 	t.Helper()
 	conn := proc.Dial(t, n.Addr())

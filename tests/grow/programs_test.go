@@ -13,13 +13,13 @@ const (
 redis.register_function{function_name='bump', flags={'allow-key-locking'}, callback=function(keys, args) return redis.call('incrby', keys[1], args[1]) end}
 redis.register_function{function_name='look', flags={'no-writes', 'allow-key-locking'}, callback=function(keys, args) return redis.call('get', keys[1]) end}`
 	program = `return redis.call('incrby', KEYS[1], ARGV[1])`
-	// programKeys are enough that every shard has some.
+	// programKeys is large enough that every shard has some of the keys.
 	programKeys = 60
 )
 
-// Functions and scripts that were loaded once are where shards are, wherever
-// these go: by a log, by a snapshot, into a node that came later, and through a
-// restart of all. The replicas' digests are equal.
+// TestProgramsGoWhereShardsGo: functions and scripts that were loaded once are on every replica of
+// every shard, also after a copy by the log or by a snapshot, on a node that joined later, and
+// after a restart of all nodes. The digests of the replicas are equal.
 func TestProgramsGoWhereShardsGo(t *testing.T) {
 	proc.NeedProcesses(t)
 	t.Parallel()
@@ -33,7 +33,7 @@ func TestProgramsGoWhereShardsGo(t *testing.T) {
 	}
 	sha := strings.Trim(proc.Do(t, first, "SCRIPT", "LOAD", program), `"`)
 	runPrograms(t, c.Nodes[1], sha, 1)
-	// So many entries that what was loaded is in no log any more.
+	// After so many entries no log contains the functions and scripts any more.
 	l.begin(c.Nodes[0], 3)
 	l.advance(30)
 
@@ -66,8 +66,8 @@ func TestProgramsGoWhereShardsGo(t *testing.T) {
 	verifyPrograms(t, left, 6)
 }
 
-// runPrograms counts every key one higher by the function and by the script;
-// times is how often that has been done, this time included.
+// runPrograms increments every key twice, by the function and by the script. times is the number of
+// its calls so far, with this one.
 func runPrograms(t *testing.T, n *proc.Node, sha string, times int) {
 	t.Helper()
 	conn := proc.Dial(t, n.Addr())
@@ -82,8 +82,8 @@ func runPrograms(t *testing.T, n *proc.Node, sha string, times int) {
 	}
 }
 
-// verifyPrograms reads by the function on every node's own replica, and
-// compares what the replicas hold.
+// verifyPrograms waits until the replicas of all nodes have the same libraries and digests, and
+// reads by the function through every node.
 func verifyPrograms(t *testing.T, nodes []*proc.Node, times int) {
 	t.Helper()
 	libraries, digests := map[string]string{}, map[string]string{}

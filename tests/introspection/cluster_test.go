@@ -9,8 +9,8 @@ import (
 	"lockstep/tests/kit/proc"
 )
 
-// Three nodes tell the same of each other: one shard, one master and its
-// replicas, and a connection each way where requests went.
+// TestNodesOfAClusterTellOfEachOther: three nodes describe the cluster alike: one shard, one master
+// and its replicas, and a connection each way between nodes that have sent requests.
 func TestNodesOfAClusterTellOfEachOther(t *testing.T) {
 	proc.NeedProcesses(t)
 	c := proc.NewCluster(t, 3, proc.Options{Shards: 1, Args: append([]string{"--cluster-enabled", "yes"}, proc.OneLeader...)})
@@ -24,7 +24,7 @@ func TestNodesOfAClusterTellOfEachOther(t *testing.T) {
 			t.Errorf("%s: shard %s, others %s", n.Name, id, shard)
 		}
 		shard = id
-		// All know the leader, and have asked it something.
+		// Every node then knows the leader, and has sent it a request.
 		_ = ask(t, conn, "SET", "k"+n.Name, "v")
 		proc.Wait(t, patience, "two replicas", func() bool {
 			v, err := conn.Do("CLUSTER", "REPLICAS", master)
@@ -50,10 +50,11 @@ func TestNodesOfAClusterTellOfEachOther(t *testing.T) {
 	}
 }
 
-// unindented is text with single blanks.
+// unindented returns the text with single blanks between the words.
 func unindented(text string) string { return strings.Join(strings.Fields(text), " ") }
 
-// A lone node that is killed answers again at once: it waits for no election.
+// TestALoneNodeIsBackAtOnce: a single node that was killed answers soon after its start, because it
+// waits for no election.
 func TestALoneNodeIsBackAtOnce(t *testing.T) {
 	proc.NeedProcesses(t)
 	n := proc.NewCluster(t, 1, proc.Options{Args: []string{"--raft-heartbeat-ms", "30000", "--raft-election-ms", "30000"}}).Nodes[0]

@@ -9,10 +9,11 @@ import (
 	"lockstep/tests/kit/respconn"
 )
 
-// times are the parts of a line of INFO commandstats that depend on a clock.
+// times matches the parts of a line of INFO commandstats that depend on a clock.
 var times = regexp.MustCompile(`usec=[0-9]+,usec_per_call=[0-9.]+,`)
 
-// counters runs commands on a connection and returns what INFO counted of them: calls, refusals and errors.
+// counters runs commands on a connection, and returns INFO's counts of their calls, refusals and
+// errors.
 func counters(t *testing.T, c *respconn.Conn, commands [][]string) map[string]string {
 	t.Helper()
 	_ = ask(t, c, "CONFIG", "RESETSTAT")
@@ -27,7 +28,7 @@ func counters(t *testing.T, c *respconn.Conn, commands [][]string) map[string]st
 			counted[name] = times.ReplaceAllString(value, "")
 		}
 	}
-	// The question itself is counted by one server before its answer is made, by the other behind it.
+	// One server counts this INFO before it makes the answer, and the other one after that.
 	delete(counted, "cmdstat_info")
 	return counted
 }

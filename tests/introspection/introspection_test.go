@@ -1,5 +1,5 @@
-// Package introspection asks a real node to describe itself, and compares with
-// redis-server if that has the same answer.
+// Package introspection lets a real node describe itself. It compares the answer with
+// redis-server's where redis-server has the same answer.
 package introspection
 
 import (
@@ -31,7 +31,7 @@ func ask(t *testing.T, c *respconn.Conn, args ...string) string {
 	return text
 }
 
-// fields are the lines of INFO, without section titles.
+// fields returns the lines of INFO by their names, without the section titles.
 func fields(info string) map[string]string {
 	list := map[string]string{}
 	for line := range strings.SplitSeq(info, "\r\n") {
@@ -52,8 +52,7 @@ func titles(info string) []string {
 	return list
 }
 
-// absent are fields of redis-server's INFO that speak of its being a C program
-// with one thread.
+// absent are fields of redis-server's INFO that only a C program with one main thread has.
 var absent = []string{"atomicvar_api", "gcc_version", "used_cpu_sys_main_thread", "used_cpu_user_main_thread"}
 
 func TestInfoHasTheFieldsOfRedis(t *testing.T) {
@@ -100,7 +99,7 @@ func TestInfoHasTheFieldsOfRedis(t *testing.T) {
 func TestInfoTellsOfCommandsErrorsAndKeys(t *testing.T) {
 	proc.NeedProcesses(t)
 	c := proc.Dial(t, proc.NewLone(t).Addr())
-	// Who waited for the node may have been refused at first.
+	// Connections that checked whether the node had started may still be open.
 	proc.Wait(t, patience, "who waited for the node has gone", func() bool {
 		return fields(ask(t, c, "INFO", "clients"))["connected_clients"] == "1"
 	})
@@ -151,7 +150,8 @@ func TestInfoTellsOfCommandsErrorsAndKeys(t *testing.T) {
 	}
 }
 
-// Scripts and libraries are part of used_memory, and INFO and MEMORY STATS say which.
+// TestMemoryOfScriptsIsTold: the memory of scripts and libraries is part of used_memory, and INFO
+// and MEMORY STATS show it.
 func TestMemoryOfScriptsIsTold(t *testing.T) {
 	proc.NeedProcesses(t)
 	c := proc.Dial(t, proc.NewLone(t).Addr())
@@ -186,7 +186,8 @@ func TestMemoryOfScriptsIsTold(t *testing.T) {
 	}
 }
 
-// What ACL refuses is counted by its reason, until CONFIG RESETSTAT.
+// TestInfoCountsWhatIsRefused: INFO counts the refusals by ACL rules by their reason, until CONFIG
+// RESETSTAT.
 func TestInfoCountsWhatIsRefused(t *testing.T) {
 	proc.NeedProcesses(t)
 	addr := proc.NewLone(t).Addr()
@@ -220,7 +221,8 @@ func TestInfoCountsWhatIsRefused(t *testing.T) {
 	}
 }
 
-// A client that waits is counted, and its waiting is no time of the command.
+// TestInfoCountsWhoWaits: INFO counts waiting clients, and the time of a wait does not count as run
+// time of the command.
 func TestInfoCountsWhoWaits(t *testing.T) {
 	proc.NeedProcesses(t)
 	addr := proc.NewLone(t).Addr()
@@ -244,7 +246,8 @@ func TestInfoCountsWhoWaits(t *testing.T) {
 	})
 }
 
-// The node's own events are kept from the threshold on, and no sooner.
+// TestLatencyTellsOfTheNodesEvents: LATENCY records the node's own events if they reach the
+// threshold, and none without a threshold.
 func TestLatencyTellsOfTheNodesEvents(t *testing.T) {
 	proc.NeedProcesses(t)
 	c := proc.Dial(t, proc.NewLone(t).Addr())
@@ -262,7 +265,7 @@ func TestLatencyTellsOfTheNodesEvents(t *testing.T) {
 	if got := ask(t, c, "CONFIG", "SET", "latency-monitor-threshold", "1"); got != "OK" {
 		t.Fatal(got)
 	}
-	// A value that takes a while to log and to write out.
+	// Such a value takes a while to log and to write to a snapshot.
 	value := strings.Repeat("x", 16<<20)
 	proc.Wait(t, patience, "events of the log, of commands and of snapshots are kept", func() bool {
 		_ = ask(t, c, "SET", "a", value)

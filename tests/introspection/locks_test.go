@@ -14,13 +14,13 @@ const (
 	lockSlots = 64
 	permits   = 5
 	busyKey   = "busy"
-	// holds keeps its key's slot for some time, exclusively or not.
+	// holds keeps the slot of its key locked for some time. holdsShared does the same with a shared
+	// lock.
 	holds       = "#!lua flags=allow-key-locking\nfor i=1,3e5 do end return redis.call('INCR',KEYS[1])"
 	holdsShared = "#!lua flags=no-writes,allow-key-locking\nfor i=1,3e5 do end return redis.call('GET',KEYS[1])"
 )
 
-// repeat has a command run again and again, by some clients at once, until the test
-// is over.
+// repeat runs a command again and again, by several clients at once, until the test ends.
 func repeat(t *testing.T, addr string, clients int, command ...string) {
 	t.Helper()
 	stop, ended := make(chan struct{}), make(chan error, clients)
@@ -51,7 +51,7 @@ func repeat(t *testing.T, addr string, clients int, command ...string) {
 	})
 }
 
-// held is a row of LOCKSTEP SLOTS; nil: the lock slot is free.
+// held returns the row of LOCKSTEP SLOTS for a lock slot, or nil if the slot is free.
 func held(t *testing.T, c *respconn.Conn, lockSlot string) map[string]string {
 	t.Helper()
 	v, err := c.Do("LOCKSTEP", "SLOTS")
@@ -70,7 +70,7 @@ func held(t *testing.T, c *respconn.Conn, lockSlot string) map[string]string {
 	return nil
 }
 
-// parts are the fields of a line of INFO that has several.
+// parts returns the fields of a line of INFO that has several fields.
 func parts(line string) map[string]int {
 	numbers := map[string]int{}
 	for part := range strings.SplitSeq(line, ",") {
@@ -80,8 +80,8 @@ func parts(line string) map[string]int {
 	return numbers
 }
 
-// INFO locks and LOCKSTEP SLOTS say who holds a lock slot and who waits for it; slots
-// and permits are as many as was said (B7, B8, B10).
+// TestLocksAreTold: INFO locks and LOCKSTEP SLOTS show which commands hold a lock slot and which
+// ones wait for it. The numbers of slots and permits are those of the settings (B7, B8, B10).
 func TestLocksAreTold(t *testing.T) {
 	proc.NeedProcesses(t)
 	n := proc.NewNode(t, proc.Options{Shards: 1, Args: []string{"--lock-slots", strconv.Itoa(lockSlots), "--permits", strconv.Itoa(permits)}})
@@ -125,8 +125,8 @@ func TestLocksAreTold(t *testing.T) {
 	}
 }
 
-// INFO raft says where a replica stands, and that it goes on. Whenever it is asked,
-// it has executed no more than it has queued, and queued no more than is committed.
+// TestRaftIsTold: INFO raft shows the progress of a replica. At any time the replica has executed
+// no more than it has queued, and queued no more than is committed.
 func TestRaftIsTold(t *testing.T) {
 	proc.NeedProcesses(t)
 	c := proc.NewCluster(t, 3, proc.Options{Shards: 1, Args: proc.OneLeader})
@@ -165,8 +165,8 @@ func TestRaftIsTold(t *testing.T) {
 	}
 }
 
-// executedBy is how far a node has executed the log; it must not be beyond what it has
-// queued, nor that beyond what is committed.
+// executedBy returns how far a node has executed the log. It checks that this is not beyond the
+// queued index, and the queued index not beyond the committed one.
 func executedBy(t *testing.T, n *proc.Node, info map[string]string) uint64 {
 	t.Helper()
 	index := func(name string) uint64 {

@@ -19,7 +19,7 @@ import (
 	"lockstep/tests/kube/kubelet"
 )
 
-// TestChart is one release's life.
+// TestChart takes one release of the chart through its whole life.
 func TestChart(t *testing.T) {
 	c := newCluster(t)
 	r := c.newRelease(t, "db")
@@ -50,7 +50,7 @@ func TestChart(t *testing.T) {
 	}
 }
 
-// installed: each pod is on a node of its own and has not been restarted.
+// installed checks that each pod is on a node of its own and has not been restarted.
 func installed(r *release) {
 	on := map[string]bool{}
 	for name, pod := range r.nodes() {
@@ -67,8 +67,8 @@ func installed(r *release) {
 	}
 }
 
-// peopled: the users of the Secret are the cluster's, on every pod, and may do what
-// stands there.
+// peopled checks that the cluster has the users of the Secret, on every pod, with the rights that
+// the Secret gives them.
 func peopled(r *release) {
 	for name, pod := range r.nodes() {
 		conn, err := r.dial(pod.Status.PodIP)
@@ -82,15 +82,15 @@ func peopled(r *release) {
 	}
 }
 
-// tested: helm test succeeds.
+// tested checks that helm test succeeds.
 func tested(r *release) {
 	if out := r.helm("test", r.name); !strings.Contains(out, "Succeeded") {
 		r.Errorf("helm test: %s", out)
 	}
 }
 
-// deleted: a pod that is deleted comes back by its name, with its volume and another
-// address, and no client has an error for it.
+// deleted deletes a pod. The pod comes back with the same name and volume and another address, and
+// no client gets an error.
 func deleted(r *release) {
 	before, volumes, began := r.get(1), r.volumes(), time.Now()
 	must(r.T, r.c.client.CoreV1().Pods(r.namespace).Delete(r.Context(), before.Name, metav1.DeleteOptions{}))
@@ -108,10 +108,10 @@ func deleted(r *release) {
 	}
 }
 
-// rolled: another value restarts one pod after the other, the highest first, and no
-// client has an error for it.
+// rolled changes a value. The pods restart one after the other, the highest first, and no client
+// gets an error.
 func rolled(r *release) {
-	// A pod that is not available yet would go first.
+	// The controller would restart a pod first that is not available yet.
 	proc.Wait(r.T, patience, "all pods are available", func() bool {
 		set, err := r.c.client.AppsV1().StatefulSets(r.namespace).Get(r.Context(), r.full, metav1.GetOptions{})
 		must(r.T, err)
@@ -134,8 +134,7 @@ func rolled(r *release) {
 	r.oneByOne(began)
 }
 
-// oneByOne: since a time no pod was told to end before the one before it was ready
-// again.
+// oneByOne checks that since a time no pod was told to end before the previous one was ready again.
 func (r *release) oneByOne(since time.Time) {
 	r.Helper()
 	away := ""
@@ -152,7 +151,7 @@ func (r *release) oneByOne(since time.Time) {
 	}
 }
 
-// scaled: from 3 to 5 and back, by upgrade and by rollback.
+// scaled goes from 3 pods to 5 and back, by upgrade and by rollback.
 func scaled(r *release) {
 	before, began := r.uids(), time.Now()
 	r.upgrade("replicaCount=5")
@@ -179,7 +178,7 @@ func scaled(r *release) {
 	}
 }
 
-// shrink goes from 5 pods to 3: the Job has ended before a pod is told to.
+// shrink goes from 5 pods to 3. The Job must end before any pod is told to end.
 func (r *release) shrink(what string, do func()) {
 	r.Helper()
 	before, began := r.uids(), time.Now()
@@ -207,7 +206,8 @@ func (r *release) shrink(what string, do func()) {
 	}
 }
 
-// evicted: while a pod is not ready, it may be evicted, and no other may.
+// evicted checks that a pod that is not ready can be evicted, and no other pod can be evicted
+// meanwhile.
 func evicted(r *release) {
 	began, sick := time.Now(), r.get(2)
 	must(r.T, r.c.kubelet.Signal(r.namespace, sick.Name, syscall.SIGSTOP))
@@ -226,8 +226,8 @@ func evicted(r *release) {
 	r.then("evicted", 3, false, began)
 }
 
-// disruptionsAllowed is how many pods the release's budget lets go; -1: it does not
-// know yet.
+// disruptionsAllowed returns how many pods the release's budget allows to evict, or -1 if it does
+// not know yet.
 func (r *release) disruptionsAllowed() int {
 	r.Helper()
 	budget, err := r.c.client.PolicyV1().PodDisruptionBudgets(r.namespace).Get(r.Context(), r.full, metav1.GetOptions{})
@@ -238,13 +238,13 @@ func (r *release) disruptionsAllowed() int {
 	return int(budget.Status.DisruptionsAllowed)
 }
 
-// evict asks for a pod's eviction.
+// evict requests the eviction of a pod.
 func (r *release) evict(pod string) error {
 	return r.c.client.CoreV1().Pods(r.namespace).EvictV1(r.Context(), &policyv1.Eviction{ObjectMeta: metav1.ObjectMeta{Name: pod, Namespace: r.namespace}})
 }
 
-// drained: kubectl drain, of the machines of two pods at the same time; one pod goes
-// after the other, and no client has an error for it.
+// drained runs kubectl drain for the nodes of two pods at the same time. One pod goes after the
+// other, and no client gets an error.
 func drained(r *release) {
 	proc.Wait(r.T, patience, "the budget has a pod to spare", func() bool { return r.disruptionsAllowed() == 1 })
 	began := time.Now()
@@ -273,8 +273,8 @@ func drained(r *release) {
 	r.oneByOne(began)
 }
 
-// lost: a machine is gone. The others go on; when its Node object is deleted, the pod
-// comes back on another machine, with its volume.
+// lost removes a node's machine. The other pods continue. When the Node object is deleted, the pod
+// comes back on another node, with its volume.
 func lost(r *release) {
 	began, before := time.Now(), r.get(0)
 	r.c.kubelet.Break(before.Spec.NodeName)
@@ -290,7 +290,7 @@ func lost(r *release) {
 	}
 }
 
-// uninstalled: all is read back, and then nothing stays but the volumes.
+// uninstalled reads everything back, uninstalls the release, and checks that only the volumes stay.
 func uninstalled(r *release) {
 	r.verify()
 	began := time.Now()

@@ -32,17 +32,16 @@ import (
 
 func TestMain(m *testing.M) { proc.Main(m) }
 
-// version is that of Kubernetes, as in go.mod. Clients refuse a server that does not
-// say one.
+// version is the version of Kubernetes in go.mod. Clients refuse a server that reports no version.
 const version = "1.37.2"
 
-// patience is how long a change may take on the slowest machine.
+// patience bounds how long a change may take on the slowest machine.
 const patience = 5 * time.Minute
 
-// imageName is what the chart calls the image where it is told the registry alone.
+// imageName is the image that the chart names if only the registry is set.
 const imageName = "registry.example/lockstep:0.1.0"
 
-// nodes are the machines that are played.
+// nodes are the names of the nodes that the kubelet plays.
 var nodes = []string{"node-a", "node-b", "node-c", "node-d"}
 
 // cluster is a Kubernetes cluster.
@@ -52,11 +51,11 @@ type cluster struct {
 	config  *rest.Config
 	client  *kubernetes.Clientset
 	kubelet *kubelet.Kubelet
-	// helm is the program, kubeconfig what it finds the API server by.
+	// helm is the path of helm. kubeconfig is the file by which it finds the API server.
 	helm, kubeconfig string
 }
 
-// newCluster starts one, for as long as the test lasts.
+// newCluster starts a cluster for the duration of the test.
 func newCluster(t *testing.T) *cluster {
 	t.Helper()
 	lan := lan.New(t)
@@ -77,8 +76,8 @@ func newCluster(t *testing.T) *cluster {
 	return c
 }
 
-// built builds a program of this module, into bin beside this file: the linker works
-// only when something has changed.
+// built builds a program of this module into the folder bin beside this file, so that the linker
+// runs only after a change.
 func built(t *testing.T, path string, flags ...string) string {
 	t.Helper()
 	program, err := filepath.Abs(filepath.Join("bin", filepath.Base(path)))
@@ -92,7 +91,7 @@ func built(t *testing.T, path string, flags ...string) string {
 	return program
 }
 
-// start runs a part of the control plane; it ends with the test.
+// start starts a part of the control plane. It ends with the test.
 func (c *cluster) start(program, part string, flags ...string) {
 	c.Helper()
 	path := filepath.Join(c.dir, part+".log")
@@ -153,7 +152,7 @@ func (c *cluster) startPlane(program string) {
 	c.start(program, "kube-scheduler", "--kubeconfig=kubeconfig", "--leader-elect=false", "--secure-port=0")
 }
 
-// kubeconfig says where the API server is: its authority, port and token.
+// kubeconfig is the file with the API server's authority, port and token.
 const kubeconfig = `apiVersion: v1
 kind: Config
 current-context: here
@@ -162,7 +161,7 @@ clusters: [{name: here, cluster: {certificate-authority: %q, server: "https://12
 users: [{name: admin, user: {token: %q}}]
 `
 
-// accountsKey signs the tokens of service accounts.
+// accountsKey makes the key that signs the tokens of service accounts.
 func accountsKey(t *testing.T) []byte {
 	t.Helper()
 	key, err := rsa.GenerateKey(rand.Reader, 2048)
@@ -170,7 +169,7 @@ func accountsKey(t *testing.T) []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: "RSA PRIVATE KEY", Bytes: x509.MarshalPKCS1PrivateKey(key)})
 }
 
-// makeClass makes the storage class that claims get where they name none.
+// makeClass makes the storage class of claims that name none.
 func (c *cluster) makeClass() {
 	c.Helper()
 	reclaim := corev1.PersistentVolumeReclaimDelete
@@ -181,8 +180,8 @@ func (c *cluster) makeClass() {
 	must(c.T, err)
 }
 
-// namespace makes one in which only pods run that are restricted in all that
-// Kubernetes knows to restrict.
+// namespace makes a namespace that only allows pods that meet Kubernetes' restricted security
+// standard.
 func (c *cluster) namespace(t *testing.T, name string) {
 	t.Helper()
 	_, err := c.client.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
@@ -195,11 +194,11 @@ func (c *cluster) namespace(t *testing.T, name string) {
 	})
 }
 
-// runHelm runs helm and returns what it said.
+// runHelm runs helm and returns its output.
 func (c *cluster) runHelm(ctx context.Context, program string, args ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, program, args...)
 	cmd.Env = append(os.Environ(), "KUBECONFIG="+c.kubeconfig, "HELM_CACHE_HOME="+c.dir, "HELM_CONFIG_HOME="+c.dir, "HELM_DATA_HOME="+c.dir)
-	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL} // it ends with the test, however that ends
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL} // also if the test is killed
 	out, err := cmd.CombinedOutput()
 	return string(out), err
 }

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// TestOddNames: releases of one pod whose names YAML would take for something else, or
-// that are as long as helm lets them be, live beside each other.
+// TestOddNames: two kinds of releases with one pod work beside each other: releases whose names
+// YAML would read as another type, and releases whose names are as long as helm allows.
 func TestOddNames(t *testing.T) {
 	c := newCluster(t)
 	for namespace, name := range map[string]string{"odd-on": "on", "odd-n": "n", "odd-long": strings.Repeat("long-", 10) + "end"} {

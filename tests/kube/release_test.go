@@ -25,12 +25,12 @@ import (
 )
 
 const (
-	// chartDir is the chart.
+	// chartDir is the folder of the chart.
 	chartDir = "../../deploy/k8s/lockstep"
-	// clientPort is the Service's and the pods'.
+	// clientPort is the port of the Service and of the pods.
 	clientPort = 6379
-	// writersUsual is how many clients write, and writesUsual how many writes of each
-	// must be acknowledged after a change.
+	// writersUsual is the number of clients that write. writesUsual is how many writes of each must
+	// be acknowledged after a change.
 	writersUsual = 4
 	writesUsual  = 50
 	// dialPatience and askPatience bound how long a pod may take to answer.
@@ -38,18 +38,18 @@ const (
 	askPatience  = 20 * time.Second
 )
 
-// release is the chart, installed.
+// release is an installed release of the chart.
 type release struct {
 	*testing.T
 	c *cluster
-	// name is the release's, full what its objects' names begin with.
+	// name is the name of the release. full is the start of the names of its objects.
 	name, namespace, full, password string
-	// tls is what clients go by; nil: they speak in plain.
+	// tls is the TLS configuration of clients. It is nil if they use plain connections.
 	tls  *tls.Config
 	load *writers.Writers
 }
 
-// newRelease makes a namespace with the Secret of the password.
+// newRelease makes a namespace, and in it the Secret with the password.
 func (c *cluster) newRelease(t *testing.T, namespace string) *release {
 	t.Helper()
 	c.namespace(t, namespace)
@@ -63,15 +63,15 @@ func (c *cluster) newRelease(t *testing.T, namespace string) *release {
 	return r
 }
 
-// secret makes one.
+// secret makes a Secret.
 func (r *release) secret(name string, data map[string][]byte) {
 	r.Helper()
 	_, err := r.c.client.CoreV1().Secrets(r.namespace).Create(r.Context(), &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: name}, Data: data}, metav1.CreateOptions{})
 	must(r.T, err)
 }
 
-// install installs the chart as docs/kubernetes.md says, and waits until helm says that
-// all is ready.
+// install installs the chart as docs/kubernetes.md says, and waits until helm reports that
+// everything is ready.
 func (r *release) install(replicas int, values ...string) {
 	r.Helper()
 	args := []string{r.name, chartDir, "--wait", "--set", "image.registry=registry.example", "--set", "auth.existingSecret=lockstep-auth"}
@@ -82,7 +82,7 @@ func (r *release) install(replicas int, values ...string) {
 	r.whole(replicas)
 }
 
-// begin lets clients write.
+// begin starts the clients that write.
 func (r *release) begin() {
 	r.Helper()
 	r.load = writers.Begin(r.T, writersUsual, r.connect)
@@ -90,7 +90,7 @@ func (r *release) begin() {
 	r.load.Tell()
 }
 
-// helm runs helm, which must succeed.
+// helm runs helm, and fails the test if helm fails.
 func (r *release) helm(verb string, args ...string) string {
 	r.Helper()
 	began := time.Now()
@@ -102,7 +102,7 @@ func (r *release) helm(verb string, args ...string) string {
 	return out
 }
 
-// upgrade is helm upgrade with changed values.
+// upgrade runs helm upgrade with changed values.
 func (r *release) upgrade(values ...string) {
 	r.Helper()
 	args := []string{r.name, chartDir, "--reset-then-reuse-values", "--wait"}
@@ -112,7 +112,7 @@ func (r *release) upgrade(values ...string) {
 	r.helm("upgrade", args...)
 }
 
-// show tells what became of the pods and what they said last.
+// show logs the events of the pods and the ends of their logs.
 func (r *release) show() {
 	for _, e := range r.c.kubelet.Events(r.namespace, time.Time{}) {
 		r.Logf("%s %s %s", e.Time.Format(time.StampMilli), e.Pod, e.What)
@@ -123,10 +123,10 @@ func (r *release) show() {
 	}
 }
 
-// pod is the name of the one with an ordinal.
+// pod returns the name of the pod with an ordinal.
 func (r *release) pod(i int) string { return fmt.Sprintf("%s-%d", r.full, i) }
 
-// get is a pod as the API server has it.
+// get returns a pod from the API server.
 func (r *release) get(i int) *corev1.Pod {
 	r.Helper()
 	pod, err := r.c.client.CoreV1().Pods(r.namespace).Get(r.Context(), r.pod(i), metav1.GetOptions{})
@@ -134,7 +134,7 @@ func (r *release) get(i int) *corev1.Pod {
 	return pod
 }
 
-// nodes are the release's pods but those of Jobs, by name.
+// nodes returns the release's pods by name, without those of Jobs.
 func (r *release) nodes() map[string]*corev1.Pod {
 	r.Helper()
 	list, err := r.c.client.CoreV1().Pods(r.namespace).List(r.Context(), metav1.ListOptions{LabelSelector: "app.kubernetes.io/component=node"})
@@ -146,7 +146,7 @@ func (r *release) nodes() map[string]*corev1.Pod {
 	return all
 }
 
-// uids tell one pod from the next of its name.
+// uids returns the UIDs of the pods by name. They tell a pod from a later one with the same name.
 func (r *release) uids() map[string]types.UID {
 	r.Helper()
 	all := map[string]types.UID{}
@@ -162,7 +162,7 @@ func ready(pod *corev1.Pod) bool {
 	})
 }
 
-// dial connects to an address as a client does, and says the password.
+// dial connects to an address as a client does, and sends the password.
 func (r *release) dial(addr string) (*respconn.Conn, error) {
 	plain, err := net.DialTimeout("tcp", fmt.Sprintf("%s:%d", addr, clientPort), dialPatience)
 	if err != nil {
@@ -180,7 +180,7 @@ func (r *release) dial(addr string) (*respconn.Conn, error) {
 	return conn, nil
 }
 
-// connect dials a pod that the Service for clients sends to.
+// connect connects to one of the pods behind the Service for clients.
 func (r *release) connect() (*respconn.Conn, error) {
 	all := r.c.kubelet.Endpoints(r.namespace, r.full, "")
 	if len(all) == 0 {
@@ -199,7 +199,7 @@ func (r *release) ask(pod *corev1.Pod, args ...string) (respconn.Value, error) {
 	return conn.Do(args...)
 }
 
-// status is Lockstep's cluster as a pod sees it; nil: it does not say.
+// status returns Lockstep's cluster as a pod sees it, or nil if the pod does not answer.
 func (r *release) status(pod *corev1.Pod) *status.Cluster {
 	v, err := r.ask(pod, "LOCKSTEP", "STATUS")
 	var c status.Cluster
@@ -209,8 +209,8 @@ func (r *release) status(pod *corev1.Pod) *status.Cluster {
 	return &c
 }
 
-// whole waits until there are so many pods, all ready, and Lockstep has so many members
-// and is healthy, as each of them sees it.
+// whole waits until the release has this number of pods, all ready, and each of them reports a
+// healthy cluster with this number of members.
 func (r *release) whole(replicas int) {
 	r.Helper()
 	proc.Wait(r.T, patience, fmt.Sprintf("%d pods are ready and see %d members, all well", replicas, replicas), func() bool {
@@ -230,8 +230,8 @@ func (r *release) whole(replicas int) {
 	})
 }
 
-// then waits until all is well again and clients have gone on, and says what they met.
-// strict: they must not have met an error.
+// then waits until the cluster is healthy again and the clients continue, and logs their pauses and
+// errors. If strict is true, an error fails the test.
 func (r *release) then(what string, replicas int, strict bool, began time.Time) {
 	r.Helper()
 	r.whole(replicas)
@@ -253,7 +253,7 @@ func (r *release) verify() {
 	r.load.Verify(servers)
 }
 
-// order is which pods something happened to since a time, as it did.
+// order returns the pods that had an event since a time, in the order of the events.
 func (r *release) order(what string, since time.Time) (pods []string) {
 	for _, e := range r.c.kubelet.Events(r.namespace, since) {
 		if e.What == what {
@@ -263,7 +263,7 @@ func (r *release) order(what string, since time.Time) (pods []string) {
 	return pods
 }
 
-// volumes are the volumes that claims are bound to, by claim.
+// volumes returns the names of the bound volumes by claim.
 func (r *release) volumes() map[string]string {
 	r.Helper()
 	list, err := r.c.client.CoreV1().PersistentVolumeClaims(r.namespace).List(r.Context(), metav1.ListOptions{})

@@ -20,7 +20,7 @@ import (
 	"lockstep/tests/kube/kubelet"
 )
 
-// TestTLS is a release's life under TLS, with backups.
+// TestTLS takes a release with TLS and backups through its life.
 func TestTLS(t *testing.T) {
 	c := newCluster(t)
 	r := c.newRelease(t, "tls")
@@ -61,7 +61,7 @@ func TestTLS(t *testing.T) {
 	r.verify()
 }
 
-// shown is the serial number of the certificate that a pod shows a new client.
+// shown returns the serial number of the certificate that a pod shows a new client.
 func (r *release) shown(pod *corev1.Pod) string {
 	conn, err := tls.DialWithDialer(&net.Dialer{Timeout: dialPatience}, "tcp", fmt.Sprintf("%s:%d", pod.Status.PodIP, clientPort), r.tls)
 	if err != nil {
@@ -71,8 +71,8 @@ func (r *release) shown(pod *corev1.Pod) string {
 	return conn.ConnectionState().PeerCertificates[0].SerialNumber.String()
 }
 
-// backedUp: the CronJob's Job writes a backup into a volume, and its second one takes
-// the place of the first.
+// backedUp checks that the Job of the CronJob writes a backup into a volume, and that the backup of
+// a second Job replaces the first.
 func backedUp(r *release) {
 	r.Helper()
 	_, err := r.c.client.CoreV1().PersistentVolumeClaims(r.namespace).Create(r.Context(), &corev1.PersistentVolumeClaim{
@@ -99,7 +99,7 @@ func backedUp(r *release) {
 	}
 }
 
-// runCron runs a Job of the backup's CronJob to its end, as kubectl create job --from.
+// runCron runs a Job of the backup's CronJob to its end, like kubectl create job --from.
 func (r *release) runCron(name string) {
 	r.Helper()
 	cron, err := r.c.client.BatchV1().CronJobs(r.namespace).Get(r.Context(), r.full+"-backup", metav1.GetOptions{})
@@ -114,7 +114,7 @@ func (r *release) runCron(name string) {
 	})
 }
 
-// backups are the folders of a claim's volume that are backups.
+// backups returns the folders with backups in a claim's volume.
 func (r *release) backups(claim string) (all []string) {
 	r.Helper()
 	volume, err := r.c.client.CoreV1().PersistentVolumes().Get(r.Context(), r.volumes()[claim], metav1.GetOptions{})

@@ -8,15 +8,14 @@ import (
 	"testing"
 )
 
-// selfEvident are methods whose meaning is that of the interface they are for.
+// selfEvident are methods that the comment of their interface explains.
 var selfEvident = map[string]bool{
 	"String": true, "Error": true, "Unwrap": true, "Is": true,
 	"Len": true, "Less": true, "Swap": true, "Push": true, "Pop": true,
 	"MarshalJSON": true, "UnmarshalJSON": true,
 }
 
-// exportedIsDocumented looks at what a package offers: the exported names
-// outside package main and outside tests.
+// exportedIsDocumented finds exported names that have no comment. It skips tests and package main.
 func exportedIsDocumented(s *source) []finding {
 	if s.isTest() || s.file.Name.Name == "main" || strings.HasPrefix(s.path, "tests/") {
 		return nil
@@ -40,8 +39,7 @@ func exportedIsDocumented(s *source) []finding {
 	return found
 }
 
-// undocumentedNames accepts a comment on the group, above the name, or behind
-// it.
+// undocumentedNames accepts a comment on the group, above the name, or behind it.
 func undocumentedNames(group *ast.GenDecl, spec ast.Spec, missing func(ast.Node, string)) {
 	switch sp := spec.(type) {
 	case *ast.TypeSpec:
@@ -60,8 +58,8 @@ func undocumentedNames(group *ast.GenDecl, spec ast.Spec, missing func(ast.Node,
 	}
 }
 
-// isEnumeration: the values of a type of their own that count up are explained
-// by the type's comment and their names.
+// isEnumeration reports whether a group counts up the values of a type of their own. The comment of
+// the type and their names explain such values.
 func isEnumeration(group *ast.GenDecl) bool {
 	first, ok := group.Specs[0].(*ast.ValueSpec)
 	if !ok || group.Tok != token.CONST || first.Type == nil || len(first.Values) == 0 {
@@ -93,7 +91,7 @@ func receiverIsExported(fn *ast.FuncDecl) bool {
 
 func TestExportedNamesAreDocumented(t *testing.T) { check(t, exportedIsDocumented) }
 
-// TestEveryPackageHasItsManual: one file of each package begins with a comment.
+// TestEveryPackageHasItsManual: one file of each package begins with a comment on the package.
 func TestEveryPackageHasItsManual(t *testing.T) {
 	report(t, packagesWithoutManual(goSources(t)))
 }

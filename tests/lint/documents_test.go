@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// TestDocumentsNameWhatExists: files and folders of the repository that stand
-// between backquotes in a document are there.
+// TestDocumentsNameWhatExists: the files and folders of the repository that a document names
+// between backquotes exist.
 func TestDocumentsNameWhatExists(t *testing.T) {
 	names, err := tracked()
 	if err != nil {
@@ -30,7 +30,7 @@ func TestDocumentsNameWhatExists(t *testing.T) {
 	}
 }
 
-// existing holds files and their folders.
+// existing returns the set of the files and their folders.
 func existing(files []string) map[string]bool {
 	all := map[string]bool{}
 	for _, name := range files {
@@ -43,7 +43,7 @@ func existing(files []string) map[string]bool {
 
 var quoted = regexp.MustCompile("`([A-Za-z0-9_./-]+)`")
 
-// namesNothing finds names that lead nowhere. One without a folder is in the
+// namesNothing finds names of files that do not exist. It looks up a name without a folder in the
 // folder that was named last.
 func namesNothing(document, text string, exists map[string]bool) (found []finding) {
 	last := ""
@@ -71,8 +71,8 @@ func namesNothing(document, text string, exists map[string]bool) (found []findin
 	return found
 }
 
-// TestArchitectureNamesEveryPackage: who looks for a package finds it on the
-// map.
+// TestArchitectureNamesEveryPackage: docs/architecture.md names every package, so that a reader can
+// find each one there.
 func TestArchitectureNamesEveryPackage(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join(root(), "docs/architecture.md"))
 	if err != nil {
@@ -96,7 +96,7 @@ func offTheMap(all []*source, text string) (found []finding) {
 	return found
 }
 
-// TestTheRootIsListed: README.md says of each file and folder of the root what it is.
+// TestTheRootIsListed: README.md explains each file and folder of the root.
 func TestTheRootIsListed(t *testing.T) {
 	names, err := tracked()
 	if err != nil {

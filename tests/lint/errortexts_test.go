@@ -10,14 +10,14 @@ import (
 	"testing"
 )
 
-// errorText is an error reply as clients get it: a code in capitals and words, to
-// their end. What a name is put behind or into is none.
+// errorText matches a complete error reply: a code in capitals, and words up to the end. It does
+// not match a text that the code completes with a name.
 var errorText = regexp.MustCompile(`^[A-Z]{3,} [A-Za-z].*[^ '":]$`)
 
-// repliesOf are the folders whose texts reach clients.
+// repliesOf lists the folders whose texts reach clients.
 var repliesOf = []string{"engine/", "fsm/", "proto/"}
 
-// errorTexts are the error replies of a file, with their places.
+// errorTexts returns the error replies in a file, each with its places.
 func errorTexts(s *source) map[string][]string {
 	texts := map[string][]string{}
 	if s.isTest() {
@@ -34,8 +34,8 @@ func errorTexts(s *source) map[string][]string {
 	return texts
 }
 
-// textsTwice are error replies that stand in several places: one would be changed
-// without the other.
+// textsTwice finds error replies that stand in several places. Somebody would change one of them
+// and not the others.
 func textsTwice(all []*source) (found []finding) {
 	places := map[string][]string{}
 	for _, s := range all {

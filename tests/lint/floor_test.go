@@ -7,11 +7,11 @@ import (
 	"testing"
 )
 
-// floors are the top-level folders, lowest first. What stands above may import
-// what stands below; tests stand outside the house.
+// floors are the top-level folders, lowest first. A folder may import the folders below it. tests
+// is not one of them.
 var floors = []string{"ground", "engine", "fsm", "cluster", "proto", "node", "cmd"}
 
-// floorOf is the place of a path in floors, -1 for none.
+// floorOf returns the index in floors of a path's top-level folder, or -1 if there is none.
 func floorOf(p string) int {
 	top, _, _ := strings.Cut(p, "/")
 	for i, f := range floors {
@@ -22,10 +22,11 @@ func floorOf(p string) int {
 	return -1
 }
 
-// pureFloors are a function of the log alone: no clock, no chance, no world.
+// pureFloors are the folders whose results depend only on the log: not on a clock, on random
+// numbers or on anything else outside.
 var pureFloors = []string{"engine", "fsm"}
 
-// impure are the imports, and everything under them, that they may not have.
+// impure are imports that the pure folders may not have, and neither the packages below these.
 var impure = []string{
 	"time", "math/rand", "crypto/rand", "os", "net", "syscall", "log", "golang.org/x/sys",
 	"github.com/hashicorp", "go.etcd.io/bbolt", "github.com/tidwall/redcon",
@@ -79,8 +80,8 @@ func pureFloorsStayPure(s *source) []finding {
 	return found
 }
 
-// homes are libraries, and folders of this module, that one folder alone may
-// import: a node needs none of them. "" is tests alone.
+// homes lists libraries, and folders of this module, that only one folder may import, because a
+// node needs none of them. If the folder is "", only tests may import the library.
 var homes = map[string]string{
 	"github.com/minio":              "cmd/clusterctl/",
 	"lockstep/cmd/clusterctl":       "cmd/clusterctl",
@@ -110,11 +111,11 @@ func librariesStayHome(s *source) []finding {
 	return found
 }
 
-// roomsFolder holds a package, a room, for the commands of each kind of value.
+// roomsFolder holds one package, called a room, for the commands of each kind of value.
 const roomsFolder = "engine/commands/"
 
-// roomsBelow are the rooms that a room may import. All others stand apart: what two of
-// them need is in engine/command.
+// roomsBelow lists the rooms that a room may import. All other rooms are independent: code that two
+// of them need is in engine/command.
 var roomsBelow = map[string][]string{
 	"geocmd":  {"zsetcmd"},
 	"sortcmd": {"listcmd", "hashcmd"},

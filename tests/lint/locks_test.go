@@ -21,7 +21,7 @@ var lockTypes = []string{"Mutex", "RWMutex", "Cond", "Once"}
 // lock is a lock of the product: package, type and field, or package, function and variable.
 type lock struct{ name, file string }
 
-// addLocks finds the locks that a file declares. where says where each is.
+// addLocks adds the locks that a file declares to where, with their places.
 func addLocks(where map[lock]string, s *source) {
 	if s.isTest() || ast.IsGenerated(s.file) || floorOf(s.path) < 0 || s.imports()["sync"] == "" {
 		return
@@ -131,7 +131,7 @@ func locksOf(page string) map[lock]int {
 	return named
 }
 
-// unlikeThePage compares the locks that there are with those that the page names.
+// unlikeThePage compares the locks of the code with the locks that the page names.
 func unlikeThePage(where map[lock]string, page string) (found []finding) {
 	named := locksOf(page)
 	order := func(a, b lock) int { return strings.Compare(a.name+a.file, b.name+b.file) }
@@ -170,19 +170,19 @@ func TestLockRuleFindsPlantedOffences(t *testing.T) {
 		{"engine/x/a.go", `package x; import "sync"; type T struct { mu sync.Mutex }`, page, 0},
 		{"engine/x/a.go", `package x; import "sync"; type T struct { mu struct { sync.RWMutex; n int } }`, page, 0},
 		{"engine/x/a.go", `package x; import s "sync"; type T[K any] struct { mu s.RWMutex; n int }`, page, 0},
-		// The code has locks that the page does not name.
+		// The code has locks that are missing on the page.
 		{"engine/x/a.go", `package x; import "sync"; type T struct { mu, more sync.Mutex }`, page, 1},
 		{"engine/x/a.go", `package x; import "sync"; type T struct { mu sync.Mutex; all [8]sync.Mutex; one *sync.Mutex; n map[int]*sync.Mutex }`, page, 3},
 		{"engine/x/a.go", `package x; import "sync"; type T struct { mu sync.Mutex; in struct { deep sync.Mutex } }; var once sync.Once`, page, 2},
 		{"engine/x/a.go", `package x; import "sync"; type T struct { mu sync.Mutex }; var a, b = new(sync.Mutex), &sync.RWMutex{}`, page, 2},
 		{"engine/x/a.go", `package x; import "sync"; type T struct { mu sync.Mutex }; func f() { var a sync.Mutex; b := &sync.Once{}; c := new(sync.Cond) }`, page, 3},
 		{"node/x/a.go", `package x; import "sync"; type lock sync.Mutex`, "", 1},
-		// The page names locks that the code does not have.
+		// The page has locks that are missing in the code.
 		{"engine/x/a.go", `package x; import "sync"; type T struct { wait sync.WaitGroup }`, page, 1},
 		{"engine/x/a.go", `package x; import "sync"; func f() { sync.OnceFunc(nil) }`, page, 1},
 		{"engine/x/b.go", `package x; import "sync"; type T struct { mu sync.Mutex }`, page, 2},
 		{"engine/x/a.go", `package x; import "sync"; type U struct { mu sync.Mutex }`, page, 2},
-		// Locks of tests are not the product's.
+		// Locks of tests need no row on the page.
 		{"engine/x/a_test.go", `package x; import "sync"; type T struct { mu sync.Mutex }`, "", 0},
 		{"tests/x/a.go", `package x; import "sync"; type T struct { mu sync.Mutex }`, "", 0},
 	} {

@@ -18,18 +18,18 @@ import (
 	"testing"
 )
 
-// excuse on a line, or alone above it, lets a map be walked in any order.
+// excuse allows a walk over a map. It stands on the line of the walk, or alone on the line above.
 const excuse = "order does not matter: "
 
-// listedPackage is what go list says of a package.
+// listedPackage is a package in the output of go list.
 type listedPackage struct {
 	ImportPath, Dir, Export string
 	GoFiles                 []string
 	Standard, DepOnly       bool
 }
 
-// listPackages builds export data for the pure floors and what they import;
-// the build cache has it already where their tests ran.
+// listPackages builds export data for the pure folders and their imports. The build cache already
+// has that data on a machine where their tests ran.
 func listPackages(patterns ...string) ([]listedPackage, error) {
 	args := append([]string{"list", "-export", "-deps", "-json=ImportPath,Dir,Export,GoFiles,Standard,DepOnly"}, patterns...)
 	cmd := exec.Command("go", args...)
@@ -52,9 +52,9 @@ func listPackages(patterns ...string) ([]listedPackage, error) {
 	}
 }
 
-// TestMapOrderReachesNothing: Go walks a map in another order each time, and
-// replicas would differ. Types decide what is a map, for a name does not show
-// it.
+// TestMapOrderReachesNothing: Go walks a map in a different order each time, so a result that
+// depends on the order would make replicas differ. The test needs types, because a name does not
+// show whether it is a map.
 func TestMapOrderReachesNothing(t *testing.T) {
 	var patterns []string
 	for _, f := range pureFloors {
@@ -150,8 +150,8 @@ func mapWalksIn(fset *token.FileSet, f *ast.File, info *types.Info) []finding {
 	return found
 }
 
-// calledName is package.Function of a call, with the method's package for
-// methods, or "".
+// calledName returns "package.Function" for the call of a function of a package or of a method,
+// where it uses the method's package. It returns "" for other calls.
 func calledName(info *types.Info, call *ast.CallExpr) string {
 	fun := ast.Unparen(call.Fun)
 	if index, ok := fun.(*ast.IndexExpr); ok {
@@ -168,7 +168,7 @@ func calledName(info *types.Info, call *ast.CallExpr) string {
 	return fn.Pkg().Name() + "." + fn.Name()
 }
 
-// isMap sees through names and type parameters.
+// isMap reports whether a type is a map, also behind a name or a type parameter.
 func isMap(t types.Type) bool {
 	if t == nil {
 		return false

@@ -12,8 +12,8 @@ import (
 	"testing"
 )
 
-// The paths of commands that docs/architecture.md follows function after function: how many functions and
-// files each may have.
+// pathLimits lists the paths of commands that docs/architecture.md follows function by function,
+// with the largest number of functions and files that each may have.
 var pathLimits = []struct {
 	begins           string
 	functions, files int
@@ -27,8 +27,8 @@ var (
 	pathName  = regexp.MustCompile("`([A-Za-z0-9_./]+)`")
 )
 
-// TestArchitectureFollowsCommands: the functions that are named are in the files that are named, and they are
-// as many as the text says, and no more than there may be.
+// TestArchitectureFollowsCommands: the functions that the text names are in the files that it
+// names. Their numbers are those that the text states, and stay within the limits.
 func TestArchitectureFollowsCommands(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join(root(), "docs/architecture.md"))
 	if err != nil {
@@ -44,7 +44,7 @@ func TestArchitectureFollowsCommands(t *testing.T) {
 	}
 }
 
-// declarations are the functions and methods of files: "file name".
+// declarations returns the functions and methods of files, each as "file name".
 func declarations(files []*source) map[string]bool {
 	all := map[string]bool{}
 	for _, s := range files {
@@ -57,7 +57,8 @@ func declarations(files []*source) map[string]bool {
 	return all
 }
 
-// followsPath looks at one path: a paragraph that begins as told, with its counts, and the list behind it.
+// followsPath checks one path: a paragraph that starts with begins and the two numbers, and the
+// list after it.
 func followsPath(text, begins string, functionsMax, filesMax int, declared map[string]bool) (found []finding) {
 	offence := func(format string, args ...any) {
 		found = append(found, finding{"docs/architecture.md", "docs/architecture.md", begins + fmt.Sprintf(format, args...)})

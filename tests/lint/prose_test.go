@@ -20,18 +20,18 @@ const (
 	tabColumns      = 4
 )
 
-// unwritten are folders and files whose prose is still to be rewritten. The rules
-// of this file skip them. To rewrite one, delete its line and mend what the rules
-// report; the goal is an empty list.
+// unwritten lists folders and files whose prose has not been rewritten yet. The rules of this file
+// skip them. To rewrite one, delete its line and correct the lines that the rules report. The goal
+// is an empty list.
 var unwritten = map[string]string{}
 
-// notOurs are files whose text comes from somewhere else.
+// notOurs lists files whose text comes from another source.
 var notOurs = map[string]string{
 	"docs/THIRD_PARTY.md": "generated from the licences of others",
 }
 
-// isUnwritten reports whether a path is, or is below, one of unwritten. "node/*" is the
-// files of node without the folders in it.
+// isUnwritten reports whether a path is in unwritten or below a folder in it. "node/*" means the
+// files of node without its subfolders.
 func isUnwritten(name string) bool {
 	if notOurs[name] != "" || unwritten[path.Dir(name)+"/*"] != "" {
 		return true
@@ -44,9 +44,9 @@ func isUnwritten(name string) bool {
 	return false
 }
 
-// dialect are turns of phrase that are not English, or that hide the actor. A
-// question may ask "Who is the leader?"; a clause behind a comma is English ("the
-// client, who has logged in, ...").
+// dialect lists turns of phrase that are not English or that hide the actor. A question may ask
+// "Who is the leader?". A clause after a comma is English, too ("the client, who has logged in,
+// ...").
 var dialect = []struct {
 	pattern *regexp.Regexp
 	why     string
@@ -57,10 +57,10 @@ var dialect = []struct {
 	{regexp.MustCompile(`\btells of\b`), "reports, shows, lists"},
 }
 
-// sentenceEnd is the end of a sentence, or of a clause that stands for itself.
+// sentenceEnd is the end of a sentence or of an independent clause.
 var sentenceEnd = regexp.MustCompile(`[.!?](\s|$)`)
 
-// spokenDialect finds dialect in a paragraph, which may span lines.
+// spokenDialect finds dialect in a paragraph, which may have several lines.
 func spokenDialect(where, subject, text string) (found []finding) {
 	text = strings.Join(strings.Fields(text), " ")
 	for _, d := range dialect {
@@ -76,12 +76,12 @@ func spokenDialect(where, subject, text string) (found []finding) {
 	return found
 }
 
-// columns is the width of a line in an editor.
+// columns returns the width of a line in an editor.
 func columns(line string) int {
 	return utf8.RuneCountInString(strings.ReplaceAll(line, "\t", strings.Repeat(" ", tabColumns)))
 }
 
-// unbroken is a word that no line can break: a URL, or one that is long itself.
+// unbroken reports whether a line cannot be broken, because it has a URL or one long word.
 func unbroken(line string) bool {
 	if strings.Contains(line, "://") {
 		return true
@@ -94,7 +94,7 @@ func unbroken(line string) bool {
 	return false
 }
 
-// directives are comments for tools and not for people.
+// directives are comments that only tools read.
 var directives = regexp.MustCompile(`^//(go:|nolint|line |export )`)
 
 // commentsArePlain checks the comments of a Go file.
@@ -125,7 +125,7 @@ func commentsArePlain(s *source) (found []finding) {
 	return found
 }
 
-// lead is the white space before a comment on its line, "" if code stands there.
+// lead returns the white space before a comment on its line, or "" if there is code before it.
 func (s *source) lead(p token.Pos) string {
 	offset := s.fset.Position(p).Offset
 	line := s.text[strings.LastIndexByte(s.text[:offset], '\n')+1 : offset]
@@ -135,7 +135,7 @@ func (s *source) lead(p token.Pos) string {
 	return line
 }
 
-// stringsArePlain checks what a program or a test prints.
+// stringsArePlain checks the strings of a Go file, which a program or a test may print.
 func stringsArePlain(s *source) (found []finding) {
 	if isUnwritten(s.path) || ast.IsGenerated(s.file) || isProse(s.path) {
 		return nil
@@ -153,21 +153,22 @@ func stringsArePlain(s *source) (found []finding) {
 	return found
 }
 
-// isProse reports whether a file is this one, which has to write down what it forbids.
+// isProse reports whether a file is this one, which must contain the phrases that it forbids.
 func isProse(name string) bool { return name == "tests/lint/prose_test.go" }
 
 func TestCommentsArePlain(t *testing.T) { check(t, commentsArePlain) }
 func TestStringsArePlain(t *testing.T)  { check(t, stringsArePlain) }
 
-// cellMark parts the cells of a row; a bar behind a backslash belongs to its cell.
+// cellMark separates the cells of a row. A bar after a backslash belongs to its cell.
 var cellMark = regexp.MustCompile(`(^|[^\\])\|`)
 
-// cells are the cells of a table's row.
+// cells returns the cells of a table's row.
 func cells(row string) []string {
 	return strings.Split(cellMark.ReplaceAllString(row, "$1\x00"), "\x00")
 }
 
-// documentIsPlain checks a Markdown page: lines of prose, cells of tables, dialect.
+// documentIsPlain checks the lines of prose, the cells of tables and the phrases of a Markdown
+// page.
 func documentIsPlain(name, text string) (found []finding) {
 	if isUnwritten(name) {
 		return nil
@@ -231,8 +232,8 @@ func TestDocumentsArePlain(t *testing.T) {
 	}
 }
 
-// TestUnwrittenFoldersExist: a line for a folder that is gone hides nothing and
-// would hide the next folder of that name.
+// TestUnwrittenFoldersExist: a line for a folder that does not exist hides nothing now, and would
+// hide a later folder of that name.
 func TestUnwrittenFoldersExist(t *testing.T) {
 	names, err := tracked()
 	if err != nil {

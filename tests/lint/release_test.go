@@ -10,14 +10,14 @@ import (
 	"testing"
 )
 
-// repeating are the files that repeat the version of node/process/version.go.
+// repeating lists the files that repeat the version of node/process/version.go.
 var repeating = []string{
 	"CHANGELOG.md", "deploy/Dockerfile", "deploy/compose.yaml", "deploy/k8s/lockstep/Chart.yaml", "docs/getting-started.md", "docs/kubernetes.md",
 	"tests/kube/cluster_test.go",
 }
 
-// TestTheVersionIsTheSameEverywhere: deploy/version, by which a release is made, finds
-// no difference in this tree, and finds one that is planted in any of the files.
+// TestTheVersionIsTheSameEverywhere: deploy/version, the script that a release runs, finds no
+// difference in this tree. It finds a difference that the test plants in any one of the files.
 func TestTheVersionIsTheSameEverywhere(t *testing.T) {
 	out, err := exec.Command(filepath.Join(root(), "deploy/version")).CombinedOutput()
 	if err != nil {
@@ -48,8 +48,8 @@ func TestTheVersionIsTheSameEverywhere(t *testing.T) {
 	}
 }
 
-// TestDecisionsHaveNumbersOfTheirOwn: a page of docs/decisions is cited by its number,
-// which stands in its name and in its title.
+// TestDecisionsHaveNumbersOfTheirOwn: a page of docs/decisions is cited by its number. The number
+// is in its name and its title, and no other page has it.
 func TestDecisionsHaveNumbersOfTheirOwn(t *testing.T) {
 	names, err := tracked()
 	if err != nil {
@@ -77,7 +77,8 @@ var (
 	numberOfTitle = regexp.MustCompile(`^# ([0-9]+)\. `)
 )
 
-// wrongNumbers looks at pages by their names.
+// wrongNumbers finds pages with a missing, different or repeated number. The map holds the pages by
+// their names.
 func wrongNumbers(pages map[string]string) (found []finding) {
 	taken := map[string]bool{}
 	for name, text := range pages {

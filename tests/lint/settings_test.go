@@ -10,8 +10,8 @@ import (
 	"lockstep/node/config"
 )
 
-// TestEverySettingIsRead: a directive that the table calls honoured and nobody
-// reads is a promise that is not kept.
+// TestEverySettingIsRead: some code reads each directive that the table calls honoured. A directive
+// that no code reads would be a broken promise.
 func TestEverySettingIsRead(t *testing.T) {
 	read, users := fieldsRead(goSources(t))
 	if users == 0 {
@@ -26,10 +26,10 @@ func TestEverySettingIsRead(t *testing.T) {
 	}
 }
 
-// fieldsRead lists the names selected from anything in the files that import
-// the configuration, and the number of such files. A name is evidence enough:
-// the settings' names are their own. In the table itself a field that another
-// default derives from is read, and one whose address a row takes is not.
+// fieldsRead returns the names that are selected from anything in the files that import the
+// configuration, and the number of such files. The names of settings are used for nothing else, so
+// a name is enough. In the table itself, a field counts as read if another default is derived from
+// it, but not if a row only takes its address.
 func fieldsRead(all []*source) (read map[string]bool, users int) {
 	read = map[string]bool{}
 	for _, s := range all {

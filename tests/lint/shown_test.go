@@ -10,11 +10,11 @@ import (
 	"testing"
 )
 
-// shownPage says of each promise which command shows it.
+// shownPage lists for each promise the command that shows it.
 const shownPage = "docs/shown.md"
 
-// TestWhatIsShownCanBeRun: each command of the page names targets, packages,
-// tests and scenarios that exist.
+// TestWhatIsShownCanBeRun: each command of the page names targets, packages, tests and scenarios
+// that exist.
 func TestWhatIsShownCanBeRun(t *testing.T) {
 	page, err := os.ReadFile(filepath.Join(root(), shownPage))
 	if err != nil {
@@ -27,8 +27,8 @@ func TestWhatIsShownCanBeRun(t *testing.T) {
 	report(t, wrongCommands(string(page), theRunnable(goSources(t), string(makefile))))
 }
 
-// TestTargetsOfTheMakefileExist: what .PHONY lists has a recipe. A target that a
-// merge has lost is not missed otherwise: make has nothing to do for it.
+// TestTargetsOfTheMakefileExist: every target in .PHONY has a recipe. Without this test a target
+// that a merge has lost would not be noticed, because make then does nothing and reports no error.
 func TestTargetsOfTheMakefileExist(t *testing.T) {
 	makefile, err := os.ReadFile(filepath.Join(root(), "Makefile"))
 	if err != nil {
@@ -53,7 +53,7 @@ func lostTargets(makefile string) (found []finding) {
 	return found
 }
 
-// runnable is what commands may name.
+// runnable holds the names that commands may use.
 type runnable struct {
 	targets   map[string]bool
 	tests     map[string][]string // by package folder
@@ -98,8 +98,7 @@ func testsOf(s *source) (names []string) {
 	return names
 }
 
-// wrongCommands looks at the indented lines of a page. What stands behind " #"
-// is for people.
+// wrongCommands checks the indented lines of a page. The text after " #" is a remark for readers.
 func wrongCommands(page string, r *runnable) (found []finding) {
 	commands := 0
 	for i, line := range strings.Split(page, "\n") {
@@ -120,8 +119,8 @@ func wrongCommands(page string, r *runnable) (found []finding) {
 	return found
 }
 
-// words parts a command as a shell does, as far as the page needs it: at
-// blanks, and single quotes keep a word together.
+// words splits a command as a shell does, as far as the page needs that: at blanks, except inside
+// single quotes.
 func words(command string) (out []string) {
 	for i, part := range strings.Split(command, "'") {
 		if i%2 == 1 {
@@ -133,10 +132,10 @@ func words(command string) (out []string) {
 	return out
 }
 
-// variable is what sets one for a command.
+// variable matches a word that sets an environment variable for a command.
 var variable = regexp.MustCompile(`^[A-Z_]+=`)
 
-// wrong says why a command cannot be run; "" if it can.
+// wrong returns the reason why a command cannot be run, or "" if it can.
 func (r *runnable) wrong(command []string) string {
 	for len(command) > 0 && variable.MatchString(command[0]) {
 		command = command[1:]
@@ -198,8 +197,8 @@ func (r *runnable) wrongRun(args []string) string {
 	return ""
 }
 
-// matchesNothing looks at each alternative of a pattern by itself, for one that
-// has gone astray is hidden by the others.
+// matchesNothing checks each alternative of a pattern separately, because the others would hide one
+// that matches nothing.
 func matchesNothing(pattern string, names []string) string {
 	for alternative := range strings.SplitSeq(pattern, "|") {
 		expr, err := regexp.Compile(alternative)

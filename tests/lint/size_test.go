@@ -12,8 +12,8 @@ const (
 	fileLinesMax     = 800
 )
 
-// functionsFitAScreen counts a function's lines without those of the literals
-// in it: a table is read by rows, not as a whole.
+// functionsFitAScreen counts the lines of a function without those of the literals in it, because
+// readers read a table row by row.
 func functionsFitAScreen(s *source) []finding {
 	var found []finding
 	for _, decl := range s.file.Decls {
@@ -30,7 +30,7 @@ func functionsFitAScreen(s *source) []finding {
 	return found
 }
 
-// literalLines counts the inner lines of the outermost literals of values.
+// literalLines counts the inner lines of the outermost literals that hold no functions.
 func literalLines(s *source, body ast.Node) int {
 	lines := 0
 	ast.Inspect(body, func(n ast.Node) bool {
@@ -47,7 +47,8 @@ func literalLines(s *source, body ast.Node) int {
 	return lines
 }
 
-// holdsCode reports whether a literal has functions in it: those lines count.
+// holdsCode reports whether a literal has functions in it. Its lines count as lines of the
+// function.
 func holdsCode(lit ast.Node) bool {
 	found := false
 	ast.Inspect(lit, func(n ast.Node) bool {

@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// TestTheListOfSuitesIsComplete: tests/README.md has a row for each folder of tests and of tests/kit.
+// TestTheListOfSuitesIsComplete: tests/README.md has a row for each folder in tests and in
+// tests/kit.
 func TestTheListOfSuitesIsComplete(t *testing.T) {
 	names, err := tracked()
 	if err != nil {
@@ -20,7 +21,7 @@ func TestTheListOfSuitesIsComplete(t *testing.T) {
 	report(t, suitesNotListed(names, string(text)))
 }
 
-// suitesNotListed compares the rows of the list with the folders that hold the named files.
+// suitesNotListed compares the rows of the list with the folders of the named files.
 func suitesNotListed(names []string, text string) (found []finding) {
 	rows := map[string]bool{}
 	for line := range strings.Lines(text) {

@@ -1,6 +1,6 @@
-// Package lint tests the style of this repository, so that reviewers need not. It reads
-// tracked files only, so unfinished work disturbs nobody. Each rule is itself tested with
-// planted offences. An exception to a rule is a line in exceptions, with its reason.
+// Package lint tests the style of this repository, so that reviewers need not do it. It reads only
+// tracked files, so that unfinished work causes no failure. Each rule is itself tested with planted
+// offences. An exception to a rule is a line in exceptions, with its reason.
 package lint
 
 import (
@@ -19,9 +19,8 @@ import (
 
 const module = "lockstep"
 
-// exceptions are offences that stand, each with its reason. The key is the
-// finding's subject: "file", or "file:function", or what the rule's message
-// names.
+// exceptions lists the allowed offences, each with its reason. The key is the subject of the
+// finding: "file", or "file:function", or the name in the rule's message.
 var exceptions = map[string]string{}
 
 // finding is one offence.
@@ -31,7 +30,7 @@ type finding struct {
 	text    string
 }
 
-// report fails the test for findings that are no exceptions.
+// report fails the test for every finding that is not an exception.
 func report(t *testing.T, found []finding) {
 	t.Helper()
 	for _, f := range found {
@@ -41,9 +40,9 @@ func report(t *testing.T, found []finding) {
 	}
 }
 
-// source is a Go file and its syntax.
+// source is a parsed Go file.
 type source struct {
-	// path is seen from the root, with slashes.
+	// path is relative to the root, with slashes.
 	path string
 	fset *token.FileSet
 	file *ast.File
@@ -53,14 +52,14 @@ type source struct {
 func (s *source) isTest() bool { return strings.HasSuffix(s.path, "_test.go") }
 func (s *source) dir() string  { return path.Dir(s.path) }
 
-// where is file:line of a node.
+// where returns the place of a node as file:line.
 func (s *source) where(n ast.Node) string {
 	return fmt.Sprintf("%s:%d", s.path, s.line(n.Pos()))
 }
 
 func (s *source) line(p token.Pos) int { return s.fset.Position(p).Line }
 
-// imports gives the import paths of the file and the names they go by here.
+// imports returns the import paths of the file with the names that the file uses for them.
 func (s *source) imports() map[string]string {
 	names := make(map[string]string)
 	for _, spec := range s.file.Imports {
@@ -79,7 +78,7 @@ func parse(name, text string) (*source, error) {
 	return &source{path: name, fset: fset, file: file, text: text}, err
 }
 
-// planted is a file made up for testing a rule.
+// planted parses a made-up file, for the test of a rule.
 func planted(t *testing.T, name, text string) *source {
 	t.Helper()
 	s, err := parse(name, text)
@@ -98,7 +97,7 @@ var root = sync.OnceValue(func() string {
 	return filepath.Dir(strings.TrimSpace(string(out)))
 })
 
-// tracked lists the files that git knows and that are there.
+// tracked lists the files that git knows and that exist.
 var tracked = sync.OnceValues(func() ([]string, error) {
 	cmd := exec.Command("git", "ls-files", "-z")
 	cmd.Dir = root()
@@ -139,7 +138,7 @@ var sources = sync.OnceValues(func() ([]*source, error) {
 	return all, nil
 })
 
-// goSources is sources, or the end of the test.
+// goSources returns sources, or ends the test if there are none.
 func goSources(t *testing.T) []*source {
 	t.Helper()
 	all, err := sources()
@@ -157,7 +156,7 @@ func check(t *testing.T, rule func(*source) []finding) {
 	}
 }
 
-// wantFindings runs a rule over a planted file and demands so many findings.
+// wantFindings runs a rule over a planted file and expects n findings.
 func wantFindings(t *testing.T, n int, rule func(*source) []finding, name, text string) {
 	t.Helper()
 	if found := rule(planted(t, name, text)); len(found) != n {

@@ -10,13 +10,15 @@ import (
 	"testing"
 )
 
-// The most that a type may have. What is larger is several things, and has rooms of its own for them.
+// These are the largest numbers of methods and fields of a type. A larger type does several things
+// and should be split.
 const (
 	methodsMax = 40
 	fieldsMax  = 30
 )
 
-// largeTypes are the types that may have more, each with its reason. The key is the folder and the name.
+// largeTypes lists the types that may be larger, each with its reason. The key is the folder and
+// the name.
 var largeTypes = map[string]string{
 	"node/config/Settings":        "a table: a field for each setting",
 	"engine/command/Spec":         "a table: a field for each column of a row of the command table",
@@ -33,14 +35,14 @@ var largeTypes = map[string]string{
 	"engine/stream/Stream":        "is still to be split: entries, and groups with their consumers",
 }
 
-// typeSize is how large a type is, and where it is declared.
+// typeSize is the size of a type and the place of its declaration.
 type typeSize struct {
 	where           string
 	methods, fields int
 }
 
-// addTypes counts the fields and methods that a file declares; those of tests are left out. Methods and
-// fields that a type has by embedding another one are the other one's.
+// addTypes counts the fields and methods that a file declares, except in tests. Methods and fields
+// that a type gets from an embedded type count for the embedded type.
 func addTypes(sizes map[string]typeSize, s *source) {
 	if s.isTest() || ast.IsGenerated(s.file) {
 		return
@@ -72,7 +74,7 @@ func addTypes(sizes map[string]typeSize, s *source) {
 	}
 }
 
-// receiverName is the name of a receiver's type.
+// receiverName returns the name of a receiver's type.
 func receiverName(t ast.Expr) string {
 	switch t := t.(type) {
 	case *ast.StarExpr:
@@ -87,7 +89,7 @@ func receiverName(t ast.Expr) string {
 	return ""
 }
 
-// countFields counts an embedded field as one.
+// countFields counts the fields of a struct. An embedded field counts as one.
 func countFields(s *ast.StructType) int {
 	n := 0
 	for _, f := range s.Fields.List {
@@ -96,7 +98,8 @@ func countFields(s *ast.StructType) int {
 	return n
 }
 
-// typesAreNotTooLarge judges types by the files of all that was added up.
+// typesAreNotTooLarge finds types that are too large, and exceptions that are no longer needed.
+// sizes must hold the counts of all files.
 func typesAreNotTooLarge(sizes map[string]typeSize, large map[string]string) []finding {
 	var found []finding
 	for _, name := range slices.Sorted(maps.Keys(sizes)) {

@@ -12,8 +12,8 @@ import (
 	"testing"
 )
 
-// unwanted are words that no tracked text may have. They are put together here
-// so that this file does not have them.
+// unwanted lists words that no tracked text may have. The code joins them from parts, so that this
+// file does not contain them.
 var unwanted = []struct {
 	pattern *regexp.Regexp
 	why     string
@@ -23,8 +23,8 @@ var unwanted = []struct {
 	{regexp.MustCompile(`(^|[^\w./])/(wor` + `k|hom` + `e/\w+|roo` + `t|tmp/bri` + `ef)/`), "a path of somebody's machine"},
 }
 
-// wordless are files whose words are not ours: checksums, locks, and input that
-// tests feed to parsers.
+// wordless reports whether the words of a file are not ours, as in checksums, locks and the input
+// of parser tests.
 func wordless(name string) bool {
 	switch path.Base(name) {
 	case "go.sum", "package-lock.json", "LICENSE":
@@ -64,8 +64,8 @@ func TestTextHasNoLeftoversAndNamesNoMachine(t *testing.T) {
 	}
 }
 
-// testsDoNotSleep: a test waits for a condition, with a deadline; a sleep is
-// too short on a busy machine and too long on any other.
+// testsDoNotSleep: a test waits for a condition, with a deadline. A sleep is too short on a busy
+// machine and too long on any other.
 func testsDoNotSleep(s *source) []finding {
 	name := s.imports()["time"]
 	if name == "" || !s.isTest() && !strings.HasPrefix(s.path, "tests/") {

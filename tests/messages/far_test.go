@@ -22,7 +22,7 @@ func five(t testing.TB, args ...string) *proc.Cluster {
 	return c
 }
 
-// choose turns keyspace events on and waits until every node knows.
+// choose turns keyspace events on, and waits until every node has the setting.
 func choose(t testing.TB, c *proc.Cluster, classes, shown string) {
 	t.Helper()
 	proc.Do(t, proc.Dial(t, c.Nodes[0].Addr()), "CONFIG", "SET", "notify-keyspace-events", classes)
@@ -34,9 +34,9 @@ func choose(t testing.TB, c *proc.Cluster, classes, shown string) {
 	}
 }
 
-// A node that has no replica of a key's shard publishes its events as any other,
-// once and in order, to all kinds of listeners; and hears none when nobody
-// listens.
+// TestKeyspaceEventsWithoutAReplica: a node that has no replica of a key's shard publishes the
+// key's events like any other node: once, in order, and to all kinds of subscribers. It requests no
+// feed when no client has subscribed to events.
 func TestKeyspaceEventsWithoutAReplica(t *testing.T) {
 	proc.NeedProcesses(t)
 	t.Parallel()
@@ -83,7 +83,7 @@ func TestKeyspaceEventsWithoutAReplica(t *testing.T) {
 	}
 }
 
-// ear counts how often it hears of each of a writer's keys.
+// ear counts the events of each numbered key.
 type ear struct {
 	mu    sync.Mutex
 	times map[string]int
@@ -110,7 +110,7 @@ func (e *ear) listen(conn *respconn.Conn) {
 	}
 }
 
-// number writes numbered keys through a node, each once, until stop.
+// number writes numbered keys through a node, each once, until stop is called.
 func number(t *testing.T, n *proc.Node, written *atomic.Int64) (stop func()) {
 	var ends atomic.Bool
 	var wait sync.WaitGroup
@@ -133,7 +133,7 @@ func number(t *testing.T, n *proc.Node, written *atomic.Int64) (stop func()) {
 	}
 }
 
-// goesOn waits until events of what is written from now on come.
+// goesOn waits until the events of new writes come.
 func (e *ear) goesOn(t *testing.T, n *proc.Node, written *atomic.Int64, when string) {
 	t.Helper()
 	from := int(written.Load())
@@ -148,8 +148,8 @@ func (e *ear) goesOn(t *testing.T, n *proc.Node, written *atomic.Int64, when str
 	t.Logf("%s: %d written, at most %d events lost so far, %s gaps", when, written.Load(), lost, proc.Info(n.Addr(), "stats")["feed_gaps"])
 }
 
-// lacksNone waits until of a hundred writes in a row all events have come: on a busy
-// machine there may be a gap at any time.
+// lacksNone waits until all events of a hundred consecutive writes have come. On a busy machine a
+// gap is possible at any time.
 func (e *ear) lacksNone(t *testing.T, written *atomic.Int64, when string) {
 	t.Helper()
 	const row = 100
@@ -170,7 +170,7 @@ func (e *ear) lacksNone(t *testing.T, written *atomic.Int64, when string) {
 	})
 }
 
-// replicasOf is how many shards a node has a replica of.
+// replicasOf returns the number of shards that have a replica on a node.
 func replicasOf(n *proc.Node) int {
 	count := 0
 	for field := range proc.Info(n.Addr(), "raft") {
@@ -181,9 +181,9 @@ func replicasOf(n *proc.Node) int {
 	return count
 }
 
-// While keys are written, each once, the replica that feeds a node is killed,
-// and replicas come to that node and go from it. No event comes twice; some are
-// lost where there is a gap, and then they come again.
+// TestKeyspaceEventsComeAtMostOnce: a client writes keys, each once. Meanwhile the replica that
+// feeds a node is killed, and replicas move to that node and away from it. No event comes twice.
+// Some events are lost in a gap, and later events come again.
 func TestKeyspaceEventsComeAtMostOnce(t *testing.T) {
 	proc.NeedProcesses(t)
 	t.Parallel()
@@ -218,8 +218,8 @@ func TestKeyspaceEventsComeAtMostOnce(t *testing.T) {
 		}
 		c.WaitPlaced(far, 3)
 	}
-	// Two of the others drained, this node must take a replica; drained itself it
-	// gives it away.
+	// When two other nodes are drained, this node must take a replica. When it is drained itself,
+	// it gives the replica away.
 	drain("ON", where.Near[1], where.Near[2])
 	if now := c.Where(t, far, "{l}"); !slices.Contains(now.Near, far) {
 		t.Fatalf("%s has got no replica", far.Name)
@@ -246,8 +246,8 @@ func TestKeyspaceEventsComeAtMostOnce(t *testing.T) {
 	}
 }
 
-// A script's messages reach the listeners of every node, those without a replica
-// of the script's shard among them: once each, in order.
+// TestScriptsPublishToNodesWithoutAReplica: a script's messages reach the subscribers on every
+// node, also on nodes without a replica of the script's shard, once each and in order.
 func TestScriptsPublishToNodesWithoutAReplica(t *testing.T) {
 	proc.NeedProcesses(t)
 	c := five(t, proc.OneLeader...)

@@ -1,5 +1,5 @@
-// Package messages shows that published messages and keyspace events reach the
-// clients of every node.
+// Package messages tests that published messages and keyspace events reach the clients of every
+// node.
 package messages
 
 import (
@@ -19,8 +19,8 @@ const patience = 90 * time.Second
 // countPatience is how long PUBLISH waits for other nodes to count their receivers.
 const countPatience = time.Second
 
-// A message reaches every node's listeners, once each, in order, and PUBLISH
-// counts them all.
+// TestMessagesReachAllNodes: a message reaches the subscribers on every node, once each and in
+// order, and PUBLISH counts all of them.
 func TestMessagesReachAllNodes(t *testing.T) {
 	proc.NeedProcesses(t)
 	t.Parallel()
@@ -43,7 +43,7 @@ func TestMessagesReachAllNodes(t *testing.T) {
 				counted, late = counted+1, false
 				continue
 			}
-			// A node that is stopped for longer than the wait is not counted until it is back.
+			// A node that stands still for longer than the wait is not counted until it is back.
 			if late = late || time.Since(began) >= countPatience; !late {
 				t.Fatalf("message %d of node %d had receivers %s, not 6", j, i, got)
 			}
@@ -68,8 +68,8 @@ func TestMessagesReachAllNodes(t *testing.T) {
 	}
 }
 
-// Messages go on between the nodes that are left, and reach the third again when
-// it is back.
+// TestANodeThatComesBackHearsMessagesAgain: messages still pass between the nodes that are left,
+// and reach the third node again when it is back.
 func TestANodeThatComesBackHearsMessagesAgain(t *testing.T) {
 	proc.NeedProcesses(t)
 	t.Parallel()
@@ -97,7 +97,8 @@ func TestANodeThatComesBackHearsMessagesAgain(t *testing.T) {
 	proc.Wait(t, patience, "both listeners are counted", func() bool { return proc.Do(t, speaker, "PUBLISH", "c", "x") == ":2" })
 }
 
-// Keyspace events are published on every node, once, by what is applied there.
+// TestKeyspaceEventsOnEveryNode: every node publishes the events of the entries that it applies,
+// once.
 func TestKeyspaceEventsOnEveryNode(t *testing.T) {
 	proc.NeedProcesses(t)
 	t.Parallel()
@@ -113,8 +114,8 @@ func TestKeyspaceEventsOnEveryNode(t *testing.T) {
 		proc.Do(t, ear, "PSUBSCRIBE", "__key*__:*")
 		ears = append(ears, ear)
 	}
-	// A node whose replica has just come may hear another's feed until then. Events may be lost
-	// while the one takes over from the other.
+	// A node with a new replica may receive another node's feed until the replica has caught up.
+	// Events may be lost in the change from one to the other.
 	for _, n := range c.Nodes {
 		proc.Wait(t, patience, "the events come from the node's own replica", func() bool {
 			return proc.Info(n.Addr(), "stats")["feeds_heard"] == "0"

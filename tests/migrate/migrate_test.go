@@ -22,8 +22,8 @@ func to(port int, rest ...string) []string {
 	return append([]string{"MIGRATE", "127.0.0.1", strconv.Itoa(port)}, rest...)
 }
 
-// TestThereAndBack moves a thousand keys of several shards from redis-server into
-// a cluster of three, and through another of its nodes back.
+// TestThereAndBack moves a thousand keys of several shards from redis-server into a cluster of
+// three nodes, and back through another node.
 func TestThereAndBack(t *testing.T) {
 	redis := proc.RedisServer(t)
 	c := proc.NewCluster(t, 3, proc.Options{Shards: 3})
@@ -68,10 +68,10 @@ func TestThereAndBack(t *testing.T) {
 	}
 }
 
-// TestNothingWrittenIsLost writes to a key through one node while it is migrated
-// through another, to a database after the other of redis-server. What was
-// acknowledged is in one of them or still here, once: where MIGRATE said that it
-// had changed, what the target has is thrown away.
+// TestNothingWrittenIsLost writes to a key through one node while another node migrates it to
+// redis-server again and again. Every acknowledged write must be found once, in one of the copies
+// there or still in the cluster. A copy does not count if MIGRATE reported that the key had
+// changed.
 func TestNothingWrittenIsLost(t *testing.T) {
 	redis := proc.RedisServer(t)
 	c := proc.NewCluster(t, 3, proc.Options{})
@@ -107,7 +107,7 @@ func TestNothingWrittenIsLost(t *testing.T) {
 	}
 	for end := time.Now().Add(patience); (moved < 5 || changed < 5) && time.Now().Before(end); {
 		switch got := proc.Do(t, mover, to(redis.Port, "k", "0", "30000")...); {
-		case got == "+NOKEY": // the writer is not there yet, or stands still
+		case got == "+NOKEY": // the writer has not written yet, or stands still
 			continue
 		case got == "+OK":
 			moved++
@@ -122,7 +122,7 @@ func TestNothingWrittenIsLost(t *testing.T) {
 	close(stop)
 	all := <-written
 	elements(mover)
-	// Each run of elements is in order, and so are the runs.
+	// The elements of each copy are in order, and so are the copies.
 	if !slices.Equal(found, all) {
 		t.Errorf("%d elements were written, %d found", len(all), len(found))
 	}

@@ -1,3 +1,3 @@
-// Package narrow slows down the connections of nodes for tests, and tests long commands on
-// such connections: no client waits for ever, and heartbeats and votes arrive in time.
+// Package narrow slows down the connections of nodes for tests, and tests long commands on such
+// connections: no client waits forever, and heartbeats and votes arrive in time.
 package narrow

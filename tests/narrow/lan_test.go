@@ -17,12 +17,13 @@ import (
 const (
 	lanMbits = 100
 	lanNodes = 5
-	// lanPort and lanPeerPort are every node's: each has an address of its own.
+	// lanPort and lanPeerPort are the same for all nodes, because each node has an address of its
+	// own.
 	lanPort, lanPeerPort = 7000, 17000
 	lanPassword          = "of the lan"
 )
 
-// newLan is five nodes on a lan, each behind a link of lanMbits.
+// newLan starts five nodes on a LAN, each behind a link of lanMbits.
 func newLan(t *testing.T) []member {
 	t.Helper()
 	l := lan.New(t)
@@ -56,7 +57,7 @@ func newLan(t *testing.T) []member {
 	return all
 }
 
-// run runs a lockstepd on a leg, for as long as the test lasts.
+// run runs a lockstepd on a leg until the test ends.
 func run(t *testing.T, leg *lan.Leg, name string, args []string) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "log")
@@ -80,10 +81,10 @@ func run(t *testing.T, leg *lan.Leg, name string, args []string) {
 	})
 }
 
-// The leader sends the longest command to four others over one link of 100 Mbit/s, which
-// takes twice the time that a request may stand still. The queue of the link is the same
-// for all, and yet nobody misses a leader. Leadership that is to be given away meanwhile
-// is, when the heir has the entry.
+// TestALongCommandOnFiveNodesOf100Mbit: the leader sends the longest command to four other nodes
+// over one link of 100 Mbit/s. That takes twice the time that a request may stand still. All
+// messages share the queue of the link, and still no follower misses its leader. A transfer of the
+// leadership that is requested meanwhile succeeds when the new leader has the entry.
 func TestALongCommandOnFiveNodesOf100Mbit(t *testing.T) {
 	all := newLan(t)
 	all[0].lead(t)

@@ -15,10 +15,10 @@ import (
 	"lockstep/tests/kit/respconn"
 )
 
-// member is a node of a cluster as its clients know it.
+// member is a node of a cluster as its clients see it.
 type member struct {
 	name, addr string
-	// password is what a client says first; "": nothing.
+	// password is what a client sends first. If it is empty, the client sends none.
 	password string
 }
 
@@ -34,7 +34,7 @@ func (m member) dial() (*respconn.Conn, error) {
 	return c, nil
 }
 
-// ask sends one command over a connection of its own and returns the text of the reply.
+// ask sends one command over a new connection and returns the text of the reply.
 func (m member) ask(args ...string) (string, error) {
 	c, err := m.dial()
 	if err != nil {
@@ -48,7 +48,7 @@ func (m member) ask(args ...string) (string, error) {
 	return v.Text()
 }
 
-// lead has a node lead all groups.
+// lead makes a node the leader of all groups.
 func (m member) lead(t *testing.T) {
 	t.Helper()
 	proc.Wait(t, patience, m.name+" leads everything", func() bool {
@@ -57,8 +57,7 @@ func (m member) lead(t *testing.T) {
 	})
 }
 
-// setLong sets a key to a value of longBytes, and returns a channel on which the reply
-// comes.
+// setLong sets a key to a value of longBytes, and returns a channel that gets the reply.
 func (m member) setLong(t *testing.T, key string) <-chan string {
 	t.Helper()
 	c, err := m.dial()
@@ -78,7 +77,7 @@ func (m member) setLong(t *testing.T, key string) <-chan string {
 	return reply
 }
 
-// terms are those of all groups on all nodes, as one node knows them.
+// terms returns the terms of all groups on all nodes, as one node knows them.
 func (m member) terms() map[string]uint64 {
 	text, err := m.ask("LOCKSTEP", "STATUS")
 	s := &status.Cluster{}
@@ -94,7 +93,7 @@ func (m member) terms() map[string]uint64 {
 	return all
 }
 
-// sameTerms checks that nobody has stood for election since before.
+// sameTerms checks that there was no election since before.
 func (m member) sameTerms(t *testing.T, before map[string]uint64) {
 	t.Helper()
 	if after := m.terms(); len(before) == 0 || !maps.Equal(before, after) {
@@ -102,7 +101,7 @@ func (m member) sameTerms(t *testing.T, before map[string]uint64) {
 	}
 }
 
-// awaitLong waits until a long value is there and every member takes writes.
+// awaitLong waits until the long value is there, and checks that every member takes writes.
 func awaitLong(t *testing.T, all []member, key string) {
 	t.Helper()
 	proc.Wait(t, patience, key+" is there", func() bool {
@@ -116,14 +115,14 @@ func awaitLong(t *testing.T, all []member, key string) {
 	}
 }
 
-// writers set a small key each through a member of their own, one write after the other.
+// writers set a small key each, through a member of their own, one write after the other.
 type writers struct {
 	stop chan struct{}
 	wait sync.WaitGroup
 
 	mu      sync.Mutex
 	replies map[string]int
-	// longest is the longest wait for a reply, by member.
+	// longest is the longest wait for a reply by member.
 	longest map[string]time.Duration
 }
 
@@ -157,8 +156,8 @@ func (w *writers) run(m member) {
 	}
 }
 
-// end stops them and checks that each was told what is true: its write was done, was not,
-// or may have been.
+// end stops the writers. It checks that every reply says that the write was done, was not done, or
+// may have been done.
 func (w *writers) end(t *testing.T) {
 	t.Helper()
 	close(w.stop)

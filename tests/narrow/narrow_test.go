@@ -13,19 +13,18 @@ func TestMain(m *testing.M) { proc.Main(m) }
 
 const (
 	patience = 2 * time.Minute
-	// bytesPerSec passes to each node. The longest command takes several times as long as
-	// a follower waits for its leader, and longer than the 10 s that a request may stand
-	// still.
+	// bytesPerSec is the bandwidth to each node. The longest command takes several times as long as
+	// a follower waits for its leader, and longer than the 10 s that a request may stand still.
 	bytesPerSec = 4 << 20
-	// longBytes is about the longest value that one command can set.
+	// longBytes is about the size of the longest value that one command can set.
 	longBytes = fsm.ValueBytesMax - 1<<10
 	heartbeat = 3 * time.Second
 )
 
-// timing are flags for a heartbeat that no pause of a busy machine is longer than.
+// timing are flags for a heartbeat timeout that is longer than the pauses of a busy machine.
 var timing = []string{"--raft-heartbeat-ms", fmt.Sprint(heartbeat.Milliseconds()), "--raft-election-ms", fmt.Sprint(heartbeat.Milliseconds())}
 
-// newCluster is three nodes behind ways of their own, the first of which leads everything.
+// newCluster starts three nodes behind ways of their own. The first node leads everything.
 func newCluster(t *testing.T) (*proc.Cluster, []member, []*Way) {
 	t.Helper()
 	proc.NeedProcesses(t)
@@ -45,11 +44,11 @@ func newCluster(t *testing.T) (*proc.Cluster, []member, []*Way) {
 	return c, all, ways
 }
 
-// The longest command goes to the leader over a narrow way, and from there to the
-// followers over others. It takes longer than a request may stand still, and than a
-// client waits: its sender may be told INDETERMINATE, but it ends, and with it the wait
-// of all others. Nobody misses a leader meanwhile, and the leader can be changed
-// afterwards.
+// TestALongCommandOnNarrowWaysStopsNobody: the longest command goes to the leader over a narrow
+// way, and from there to the followers over other narrow ways. That takes longer than a request may
+// stand still and than a client waits. Its client may get INDETERMINATE, but the command ends, and
+// then the other clients wait no longer. No follower misses its leader meanwhile, and the
+// leadership can be transferred afterwards.
 func TestALongCommandOnNarrowWaysStopsNobody(t *testing.T) {
 	c, all, ways := newCluster(t)
 	before := all[0].terms()
@@ -72,7 +71,8 @@ func TestALongCommandOnNarrowWaysStopsNobody(t *testing.T) {
 	proc.Wait(t, patience, "the replicas agree", func() bool { _, err := c.SameState(); return err == nil })
 }
 
-// A way that breaks while the entry is on it costs the time of another try, and no more.
+// TestALongCommandEndsBehindACut: when the ways break while they carry the entry, the command only
+// takes the time of another try longer.
 func TestALongCommandEndsBehindACut(t *testing.T) {
 	c, all, ways := newCluster(t)
 	for _, w := range ways[1:] {

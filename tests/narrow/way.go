@@ -9,17 +9,17 @@ import (
 	"time"
 )
 
-// chunkBytes is how much of one connection passes before another's turn.
+// chunkBytes is how many bytes of one connection pass before it is the turn of another.
 const chunkBytes = 16 << 10
 
-// Way is a way to a node's peer port that lets a bounded number of bytes pass in a second,
-// all connections together, as a network of little bandwidth does. What the node answers
-// passes freely.
+// Way is a proxy for a node's peer port. It lets a limited number of bytes per second pass to the
+// node, for all connections together, like a network of low bandwidth. The bytes from the node pass
+// without a limit.
 type Way struct {
 	net.Listener
-	// To is the node's own peer address; it must be set before anybody dials.
+	// To is the node's own peer address. It must be set before the first connection.
 	To string
-	// Pace is how fast bytes pass: at once, until it is narrowed.
+	// Pace is the bandwidth. It is unlimited until Narrow is called.
 	Pace
 	// passed counts the bytes that have passed.
 	passed atomic.Int64
@@ -28,24 +28,23 @@ type Way struct {
 	conns map[net.Conn]struct{}
 }
 
-// Pace is how fast bytes pass on a way, all its connections together. The zero value
-// holds nothing up.
+// Pace limits the bandwidth of all connections of a way together. The zero value has no limit.
 type Pace struct {
 	mu sync.Mutex
-	// bytesPerSec is what passes; 0: all at once.
+	// bytesPerSec is the limit. 0 means that there is none.
 	bytesPerSec int
-	// free is when what has passed so far has passed.
+	// free is the time at which all bytes so far have passed.
 	free time.Time
 }
 
-// Narrow lets so many bytes pass in a second from now on; 0: all at once.
+// Narrow limits the bandwidth from now on. 0 removes the limit.
 func (p *Pace) Narrow(bytesPerSec int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.bytesPerSec, p.free = bytesPerSec, time.Time{}
 }
 
-// Turn is how long it takes until so many bytes have passed behind all others.
+// Turn returns how long it takes until these bytes have passed behind all earlier ones.
 func (p *Pace) Turn(bytes int) time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -59,8 +58,8 @@ func (p *Pace) Turn(bytes int) time.Duration {
 	return time.Until(p.free)
 }
 
-// NewWay makes one for as long as the test lasts. It is as wide as the machine until
-// Narrow is called.
+// NewWay starts a way that lasts until the test ends. Its bandwidth is unlimited until Narrow is
+// called.
 func NewWay(t testing.TB) *Way {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -84,10 +83,10 @@ func NewWay(t testing.TB) *Way {
 	return w
 }
 
-// Passed is how many bytes have passed.
+// Passed returns the number of bytes that have passed.
 func (w *Way) Passed() int64 { return w.passed.Load() }
 
-// Cut breaks all connections; new ones can be made.
+// Cut breaks all connections. New ones can be made.
 func (w *Way) Cut() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -106,7 +105,7 @@ func (w *Way) note(c net.Conn, open bool) {
 	}
 }
 
-// join lets bytes pass between a dialler and the node.
+// join passes bytes between a client of the port and the node.
 func (w *Way) join(from net.Conn) {
 	defer from.Close()
 	w.note(from, true)

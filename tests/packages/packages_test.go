@@ -1,6 +1,6 @@
-// Package packages checks the systemd unit, the Debian package's configuration, the compose
-// file and the container image by running what they say, as far as that is possible without
-// systemd and without containers.
+// Package packages checks the systemd unit, the configuration of the Debian package, the compose
+// file and the container image. It runs their commands as far as that is possible without systemd
+// and without containers.
 package packages
 
 import (
@@ -39,8 +39,8 @@ func read(t *testing.T, name string) string {
 	return string(text)
 }
 
-// unit are the lines of the unit's sections, by name; of a name that is there twice,
-// the last.
+// unit returns the settings of the unit file by their names. If a name is there twice, the last one
+// counts.
 func unit(t *testing.T) map[string]string {
 	t.Helper()
 	all := map[string]string{}
@@ -52,8 +52,8 @@ func unit(t *testing.T) map[string]string {
 	return all
 }
 
-// here is a command line of the unit with this machine's places: the program under
-// test, the package's configuration, a folder of the test's for the data.
+// here returns a command of the unit with the paths of this test: the program under test, the
+// package's configuration, and a folder for the data.
 func here(t *testing.T, line, conf, dir string) *exec.Cmd {
 	t.Helper()
 	places := strings.NewReplacer("/usr/bin/lockstepd", proc.Lockstepd(t), "/etc/lockstep/lockstep.conf", conf, "/var/lib/lockstep", dir)
@@ -64,9 +64,9 @@ func here(t *testing.T, line, conf, dir string) *exec.Cmd {
 	return exec.Command(words[0], words[1:]...)
 }
 
-// TestTheUnitRunsANode: its command lines, with the configuration of the package: what
-// is checked first is good, the node serves, takes the password that only root can
-// read, and ends in time and with code 0 when it is told to.
+// TestTheUnitRunsANode runs the commands of the unit with the configuration of the package. The
+// check of the configuration succeeds, and the node serves. It takes the password from a file that
+// only root can read, and ends in time and with code 0 when it is told to.
 func TestTheUnitRunsANode(t *testing.T) {
 	proc.NeedProcesses(t)
 	u := unit(t)
@@ -115,7 +115,7 @@ func TestTheUnitRunsANode(t *testing.T) {
 	}
 }
 
-// systemd is the socket on which it hears how a service is.
+// systemd is the socket on which systemd receives the state of a service.
 type systemd struct {
 	name string
 	conn *net.UnixConn
@@ -131,7 +131,7 @@ func supervise(t *testing.T, name string) *systemd {
 	return &systemd{name, conn}
 }
 
-// awaits reads what it is told until that is there.
+// awaits reads messages until the given one comes.
 func (s *systemd) awaits(t *testing.T, words string) {
 	t.Helper()
 	if err := s.conn.SetReadDeadline(time.Now().Add(patience)); err != nil {
@@ -150,8 +150,8 @@ func (s *systemd) awaits(t *testing.T, words string) {
 	}
 }
 
-// TestANewNodeDoesNotHoldUpItsStart: where nodes are started one after the other, the
-// first must not wait for the second. This one's socket is an abstract one.
+// TestANewNodeDoesNotHoldUpItsStart: when nodes are started one after the other, the start of the
+// first must not wait for the second. The socket is an abstract one here.
 func TestANewNodeDoesNotHoldUpItsStart(t *testing.T) {
 	proc.NeedProcesses(t)
 	for _, how := range [][]string{{"--bootstrap-expect", "2"}, {}} {
@@ -173,30 +173,31 @@ func TestANewNodeDoesNotHoldUpItsStart(t *testing.T) {
 	}
 }
 
-// TestTheUnitIsGood, as systemd reads it.
+// TestTheUnitIsGood: systemd-analyze finds no fault in the unit.
 func TestTheUnitIsGood(t *testing.T) {
 	analyze := proc.Tool(t, "systemd-analyze")
-	// What it runs must be there; the packages put it elsewhere.
+	// The program of the unit must exist. The packages install it in another folder.
 	text := strings.ReplaceAll(read(t, "systemd/lockstep.service"), "/usr/bin/lockstepd", proc.Lockstepd(t))
 	verify := func(text string) (string, error) {
 		path := filepath.Join(t.TempDir(), "lockstep.service")
 		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		// The page that is named as its documentation is the package's.
+		// The package has the manual page that the unit names, but this machine may not.
 		out, err := exec.Command(analyze, "verify", "--man=no", path).CombinedOutput()
 		return string(out), err
 	}
 	if out, err := verify(text); err != nil || strings.Contains(out, "lockstep.service") {
 		t.Errorf("%v: %s", err, out)
 	}
-	// It finds what is wrong.
+	// The program does find a fault.
 	if out, err := verify(strings.Replace(text, "ProtectHome=yes", "ProtectHomes=yes", 1)); err == nil && !strings.Contains(out, "ProtectHomes") {
 		t.Errorf("a word that systemd does not know: %s", out)
 	}
 }
 
-// TestTheDocumentsCallTheUnitByItsName: a reader who is to restart it finds it.
+// TestTheDocumentsCallTheUnitByItsName: the documents use the name of the unit, so that a reader's
+// systemctl command works.
 func TestTheDocumentsCallTheUnitByItsName(t *testing.T) {
 	called := regexp.MustCompile(`systemctl (?:[a-z]+ )(?:--now )?([a-z-]+)`)
 	pages, err := filepath.Glob("../../docs/*.md")
@@ -220,7 +221,7 @@ func TestTheDocumentsCallTheUnitByItsName(t *testing.T) {
 	}
 }
 
-// variables of the image, as the Dockerfile sets them.
+// imageVariables returns the variables that the Dockerfile sets.
 func imageVariables(t *testing.T) []string {
 	t.Helper()
 	var all []string
@@ -237,8 +238,8 @@ func imageVariables(t *testing.T) []string {
 	return all
 }
 
-// TestTheComposeFileIsTaken: a node of each service, in the image's environment and its
-// own, finds its configuration good; all are told the same, except their names.
+// TestTheComposeFileIsTaken: a node of each service accepts its configuration from the variables of
+// the image and of the service. The services differ only in their names.
 func TestTheComposeFileIsTaken(t *testing.T) {
 	proc.NeedProcesses(t)
 	var file struct {
@@ -278,7 +279,7 @@ func TestTheComposeFileIsTaken(t *testing.T) {
 			t.Errorf("%s is not where the others look for it", name)
 		}
 	}
-	// The check can fail.
+	// The check does find a fault.
 	if out := check([]string{"LOCKSTEP_JOINN=n1:16379", "LOCKSTEP_PORT=many"}); strings.TrimSpace(out) == "the configuration is good" {
 		t.Error("whatever the environment says is good")
 	}

@@ -15,8 +15,8 @@ import (
 	"lockstep/tests/kit/proc"
 )
 
-// release runs deploy/release for one architecture with stand-ins for the programs,
-// for those take minutes to build and to pack, and returns the folder.
+// release runs deploy/release for one architecture and returns the folder. It uses stand-ins for
+// the programs, because these take minutes to build and to pack.
 func release(t *testing.T) string {
 	t.Helper()
 	programs, into := t.TempDir(), t.TempDir()
@@ -36,7 +36,7 @@ func release(t *testing.T) string {
 	return into
 }
 
-// output is what a program says, line by line.
+// output returns the lines that a program prints.
 func output(t *testing.T, name string, args ...string) []string {
 	t.Helper()
 	out, err := exec.Command(name, args...).Output()
@@ -46,8 +46,8 @@ func output(t *testing.T, name string, args ...string) []string {
 	return strings.Split(strings.TrimSpace(string(out)), "\n")
 }
 
-// TestARelease: the files are there, hold what they should, have the sums that stand
-// beside them, and are the same bytes when they are made again.
+// TestARelease: the files of a release are there, have the right contents and the right checksums,
+// and are the same bytes when they are made again.
 func TestARelease(t *testing.T) {
 	proc.Tool(t, "dpkg-deb")
 	if exec.Command("git", "rev-parse").Run() != nil {
@@ -88,7 +88,7 @@ func TestARelease(t *testing.T) {
 	}
 }
 
-// has reports which names an archive lacks.
+// has reports the wanted names that an archive lacks.
 func has(t *testing.T, archive string, names []string, prefix string, want ...string) {
 	t.Helper()
 	for _, name := range want {
@@ -98,7 +98,7 @@ func has(t *testing.T, archive string, names []string, prefix string, want ...st
 	}
 }
 
-// copied are the files that the Dockerfile puts into the image beside the programs.
+// copied returns the files that the Dockerfile puts into the image beside the programs.
 func copied(t *testing.T) []string {
 	t.Helper()
 	line := regexp.MustCompile(`&& cp (.*) /out/`).FindStringSubmatch(read(t, "Dockerfile"))
@@ -108,7 +108,7 @@ func copied(t *testing.T) []string {
 	return strings.Fields(line[1])
 }
 
-// sumsOf are the sums of SHA256SUMS by file, each of them compared with the file.
+// sumsOf returns the checksums of SHA256SUMS by file, and compares each one with the file.
 func sumsOf(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	list, err := os.ReadFile(filepath.Join(dir, "SHA256SUMS"))

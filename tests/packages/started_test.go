@@ -17,10 +17,10 @@ import (
 	"lockstep/tests/kit/proc"
 )
 
-// page is what a stranger reads first.
+// page is the first page that a new user reads.
 const page = "../../docs/getting-started.md"
 
-// commandsOf are the lines to type of a section of the page.
+// commandsOf returns the commands in a section of the page.
 func commandsOf(t *testing.T, title string) string {
 	t.Helper()
 	text, err := os.ReadFile(page)
@@ -41,7 +41,7 @@ func commandsOf(t *testing.T, title string) string {
 	return lines.String()
 }
 
-// elsewhere are the commands with other ports in the place of 7000 and what follows.
+// elsewhere returns the commands with other ports instead of 7000 and the following ones.
 func elsewhere(commands string, base int) string {
 	return regexp.MustCompile(`\b1?70([0-9]{2}\b|0\$i)`).ReplaceAllStringFunc(commands, func(text string) string {
 		text, counted := strings.CutSuffix(text, "$i")
@@ -56,8 +56,8 @@ func elsewhere(commands string, base int) string {
 	})
 }
 
-// TestThePageForBeginnersIsTrue: its commands, typed one after the other, do what it
-// says they do.
+// TestThePageForBeginnersIsTrue: the commands of the page, run one after the other, do what the
+// page says.
 func TestThePageForBeginnersIsTrue(t *testing.T) {
 	proc.NeedProcesses(t)
 	proc.Tool(t, "redis-cli")
@@ -75,7 +75,7 @@ func TestThePageForBeginnersIsTrue(t *testing.T) {
 	script := elsewhere(commandsOf(t, "Three nodes on this machine"), ports.Row(t, 11)) + "\nkill $(jobs -p); wait\n"
 	cmd := exec.CommandContext(ctx, "bash", "-c", script)
 	cmd.Dir = dir
-	// The nodes end with the script, however that ends.
+	// The nodes end with the script, also if the script is killed.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	cmd.WaitDelay = 10 * time.Second

@@ -18,12 +18,12 @@ import (
 	"lockstep/tests/kit/proc"
 )
 
-// browserPatience is how long Chromium may take for one order, on a machine with
-// every core busy.
+// browserPatience is how long Chromium may take for one command when every core of the machine is
+// busy.
 const browserPatience = 60 * time.Second
 
-// browser is a headless Chromium that is told what to do over a pipe, in the words
-// of the DevTools protocol: JSON, each message with a zero behind it.
+// browser is a headless Chromium that is controlled over a pipe by the DevTools protocol: JSON
+// messages, each followed by a zero byte.
 type browser struct {
 	t  testing.TB
 	in *os.File
@@ -34,7 +34,7 @@ type browser struct {
 	tabs    map[string]*tab
 }
 
-// message is an order, an answer or an event.
+// message is a command, a reply or an event.
 type message struct {
 	ID      int             `json:"id,omitempty"`
 	Session string          `json:"sessionId,omitempty"`
@@ -46,7 +46,7 @@ type message struct {
 	} `json:"error,omitempty"`
 }
 
-// openBrowser starts Chromium; without it the test is skipped.
+// openBrowser starts Chromium. It skips the test if Chromium is not installed.
 func openBrowser(t testing.TB) *browser {
 	t.Helper()
 	path, err := exec.LookPath("chromium")
@@ -62,12 +62,13 @@ func openBrowser(t testing.TB) *browser {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
-	// Tests may run as root, where there is no sandbox; the page is our own.
+	// The tests may run as root, where Chromium has no sandbox. The page is our own, so no sandbox
+	// is needed.
 	cmd := exec.Command(path, "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run", "--no-proxy-server",
 		"--disable-background-networking", "--hide-scrollbars", "--user-data-dir="+dir, "--remote-debugging-pipe", "about:blank")
 	cmd.Env = append(os.Environ(), "HOME="+dir, "XDG_CONFIG_HOME="+dir, "XDG_CACHE_HOME="+dir)
 	cmd.ExtraFiles = []*os.File{toIt, fromIt}
-	// The browser has processes of its own; they end with its group.
+	// The browser starts further processes. They end with its process group.
 	if err := proc.StartMortal(cmd); err != nil {
 		t.Fatal(err)
 	}
@@ -83,7 +84,7 @@ func openBrowser(t testing.TB) *browser {
 	return b
 }
 
-// read hands on what Chromium says until it ends.
+// read passes on the messages of Chromium until it ends.
 func (b *browser) read(out *os.File) {
 	defer out.Close()
 	r := bufio.NewReader(out)
@@ -110,7 +111,7 @@ func (b *browser) read(out *os.File) {
 	}
 }
 
-// order tells Chromium to do something and returns what came of it.
+// order sends a command to Chromium and returns the result.
 func (b *browser) order(session, method string, params, result any) error {
 	b.mu.Lock()
 	b.next++
@@ -144,14 +145,14 @@ type tab struct {
 	session string
 
 	mu sync.Mutex
-	// problems are errors of the page's console; asked are the addresses that it
-	// fetched.
+	// problems are the errors and warnings of the page's console. asked are the addresses that the
+	// page has fetched.
 	problems, asked []string
 }
 
 type words map[string]any
 
-// open shows an address in a window of that width.
+// open opens an address in a window of the given width.
 func (b *browser) open(url string, width int, dark bool) *tab {
 	b.t.Helper()
 	var target struct {
@@ -182,13 +183,13 @@ func (b *browser) open(url string, width int, dark bool) *tab {
 	}
 	must(b.order(p.session, "Emulation.setDeviceMetricsOverride", words{"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": width < 600}, nil))
 	must(b.order(p.session, "Emulation.setEmulatedMedia", words{"features": []words{{"name": "prefers-color-scheme", "value": scheme}, {"name": "prefers-reduced-motion", "value": "reduce"}}}, nil))
-	// A page that nobody sees asks nothing.
+	// A page that is not visible sends no requests.
 	must(b.order(p.session, "Emulation.setFocusEmulationEnabled", words{"enabled": true}, nil))
 	must(b.order(p.session, "Page.navigate", words{"url": url}, nil))
 	return p
 }
 
-// hear takes an event of the page.
+// hear handles an event of the page.
 func (p *tab) hear(method string, params json.RawMessage) {
 	var e struct {
 		Type  string `json:"type"`
@@ -215,14 +216,14 @@ func (p *tab) hear(method string, params json.RawMessage) {
 	}
 }
 
-// heard are the problems so far, and the addresses that were fetched.
+// heard returns the problems and the fetched addresses so far.
 func (p *tab) heard() (problems, asked []string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return append([]string(nil), p.problems...), append([]string(nil), p.asked...)
 }
 
-// eval runs JavaScript in the page and reads what comes of it into result.
+// eval runs JavaScript in the page and stores the result.
 func (p *tab) eval(expression string, result any) error {
 	var answer struct {
 		Result struct {
@@ -273,7 +274,7 @@ func (p *tab) press(key string) {
 	}
 }
 
-// picture is the page as it is seen, whole, as PNG.
+// picture returns the whole page as a PNG.
 func (p *tab) picture() []byte {
 	p.b.t.Helper()
 	var shot struct {

@@ -1,5 +1,5 @@
-// Package page looks at the web page of real nodes: at what it fetches, and at
-// what headless Chromium makes of it, at the width of a phone as on a desk.
-// Without Chromium that part is skipped, loudly. With LOCKSTEP_SCREENSHOTS set to
-// a folder the pictures of the documentation are taken there (make screenshots).
+// Package page tests the web page of real nodes: the requests of the page, and how headless
+// Chromium shows it at the width of a phone and of a desktop. Without Chromium the second part is
+// skipped with a message. If LOCKSTEP_SCREENSHOTS names a folder, the pictures of the documentation
+// are saved there (make screenshots).
 package page

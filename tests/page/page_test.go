@@ -18,10 +18,10 @@ import (
 
 func TestMain(m *testing.M) { proc.Main(m) }
 
-// patience is for what a healthy cluster does by itself.
+// patience bounds the waits for changes that a healthy cluster makes by itself.
 const patience = 2 * time.Minute
 
-// world is a cluster of three with two shards, and where its pages are.
+// world is a cluster of three nodes with two shards, and the addresses of its pages.
 type world struct {
 	*proc.Cluster
 	pages []string
@@ -49,7 +49,7 @@ func get(address string) (*http.Response, string, error) {
 	return res, string(body), err
 }
 
-// fetch reads JSON.
+// fetch reads JSON from an address.
 func fetch(address string, into any) error {
 	res, body, err := get(address)
 	if err == nil && res.StatusCode != http.StatusOK {
@@ -61,7 +61,7 @@ func fetch(address string, into any) error {
 	return err
 }
 
-// state is what the page of a node tells.
+// state returns the state that the page of a node shows.
 func (w *world) state(t *testing.T, i int) *page.State {
 	t.Helper()
 	var s page.State
@@ -80,8 +80,8 @@ func (w *world) ask(t *testing.T, i int, args ...string) string {
 	return said
 }
 
-// leaderOf is who leads a shard as node 0 tells it, once no leader is to be moved,
-// and a node that leads no shard: one that is given this one may keep it.
+// leaderOf waits until the leaders are spread. It returns the leader of a shard according to node
+// 0, and a node that leads no shard. If that node gets the shard, the balancing leaves it there.
 func (w *world) leaderOf(t *testing.T, shard int) (leader, idle string) {
 	t.Helper()
 	proc.Wait(t, patience, "the shards have leaders, not all the same", func() bool {
@@ -97,7 +97,7 @@ func (w *world) leaderOf(t *testing.T, shard int) (leader, idle string) {
 	return leader, idle
 }
 
-// transfer gives a shard to another node, and is refused only for a moment.
+// transfer moves a shard's leadership to another node. It tries again if that is refused.
 func (w *world) transfer(t *testing.T, shard int, to string) {
 	t.Helper()
 	var err error
@@ -156,7 +156,7 @@ func (w *world) testState(t *testing.T) {
 	}
 }
 
-// allTold: every node has told of its machine in time.
+// allTold reports whether the state has every node's report on its machine.
 func allTold(s *page.State) bool {
 	for _, n := range s.Nodes {
 		if n.MemoryBytes == 0 {
@@ -166,13 +166,12 @@ func allTold(s *page.State) bool {
 	return true
 }
 
-// allAnswer: every group's leader has told, and heard all voters of late.
+// allAnswer reports whether every group has a leader that has heard from all voters lately.
 func allAnswer(s *page.State) bool {
 	return !slices.ContainsFunc(s.Groups, func(g page.Group) bool { return g.Leader == "" || g.Answering < len(g.Replicas) })
 }
 
-// unwell are the alerts but for those of the disk: it is the machine's, and may be
-// full or slow.
+// unwell returns the alerts without those on the disk. The machine's disk may be full or slow.
 func unwell(s *page.State) (alerts []string) {
 	for _, a := range s.Alerts {
 		if !strings.HasPrefix(a.Text, "the disk is ") {
@@ -219,7 +218,7 @@ func (w *world) testSeries(t *testing.T) {
 	})
 }
 
-// series are the samples of three nodes, as the second tells them.
+// series returns the samples of the three nodes, as the second node reports them.
 func (w *world) series(t *testing.T, query string) []page.NodeSeries {
 	t.Helper()
 	var all []page.NodeSeries
@@ -229,8 +228,7 @@ func (w *world) series(t *testing.T, query string) []page.NodeSeries {
 	return all
 }
 
-// worked reports whether a second is among the samples in which commands ran and the
-// log was synced.
+// worked reports whether the samples have a second in which commands ran and the log was synced.
 func worked(s *page.Series) bool {
 	for i, ops := range s.Ops {
 		if ops > 0 && s.P99Us[i] >= s.P50Us[i] && s.P50Us[i] >= 0 && s.SyncUs[i] > 0 {
@@ -247,7 +245,7 @@ func (w *world) testChanges(t *testing.T) {
 		proc.Wait(t, patience, "the page tells who leads now, and who did", func() bool {
 			s := w.state(t, i)
 			for _, c := range s.Changes {
-				// A leader that was being moved as the test began may have led for a moment.
+				// A leader that was being moved when the test began may have led for a moment.
 				if c.Group == "0" && c.From != "" && c.To == to && c.Term > 0 {
 					return true
 				}
@@ -257,8 +255,8 @@ func (w *world) testChanges(t *testing.T) {
 	}
 }
 
-// busy keeps a lock slot of a shard busy until stopped: slow scripts hold it, and other writes of
-// their key wait for it.
+// busy keeps a lock slot of a shard busy until stop is called: slow scripts hold it, and other
+// writes of their key wait for it.
 func (w *world) busy(t *testing.T) (stop func()) {
 	t.Helper()
 	const slow = "#!lua flags=allow-key-locking\nfor i=1,3e5 do end return redis.call('INCR',KEYS[1])"
@@ -302,7 +300,7 @@ func (w *world) testLocks(t *testing.T) {
 	})
 }
 
-// overflow is by how much the page is wider than its window.
+// overflow is the number of pixels by which the page is wider than its window.
 const overflow = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
 
 func (w *world) testChromium(t *testing.T) {
@@ -334,7 +332,7 @@ func (w *world) testChromium(t *testing.T) {
 	}
 }
 
-// followsALeader moves a leader, and the page shows it by itself.
+// followsALeader moves a leader, and checks that the page shows that without a reload.
 func (w *world) followsALeader(t *testing.T, p *tab) {
 	t.Helper()
 	from, to := w.leaderOf(t, 1)
@@ -347,7 +345,7 @@ func (w *world) followsALeader(t *testing.T, p *tab) {
 	p.await("the change", fmt.Sprintf("[...document.querySelectorAll('#changes li')].some(l => l.textContent.startsWith('shard 1') && l.textContent.includes('→ %s'))", to))
 }
 
-// keys looks back in a chart without a mouse, and at another span of time.
+// keys moves the cursor of a chart with the keyboard, and then selects another time span.
 func keys(t *testing.T, p *tab) {
 	t.Helper()
 	if err := p.eval("document.querySelector('.plot').focus()", nil); err != nil {
@@ -364,8 +362,8 @@ func keys(t *testing.T, p *tab) {
 	p.await("a minute", "document.querySelector('.chart svg').textContent.includes('−1 min')")
 }
 
-// testLost kills a node: the others' pages show it, and its own page, which a
-// browser still shows, says that nobody answers and where to look.
+// testLost kills a node. The pages of the other nodes show that. Its own page, which is still open
+// in a browser, says that the node does not answer, and links to the others.
 func (w *world) testLost(t *testing.T) {
 	b := openBrowser(t)
 	own, other := b.open(w.pages[2]+"/", 360, false), b.open(w.pages[0]+"/", 1280, true)

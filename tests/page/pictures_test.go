@@ -19,8 +19,8 @@ import (
 	"lockstep/tests/kit/proc"
 )
 
-// TestPictures takes the pictures of the documentation, of a cluster at work,
-// where LOCKSTEP_SCREENSHOTS says.
+// TestPictures saves the pictures of the documentation, of a busy cluster, in the folder that
+// LOCKSTEP_SCREENSHOTS names.
 func TestPictures(t *testing.T) {
 	dir := os.Getenv("LOCKSTEP_SCREENSHOTS")
 	if dir == "" {
@@ -37,7 +37,7 @@ func TestPictures(t *testing.T) {
 		name  string
 		width int
 		dark  bool
-		// tall is how much of the page is shown.
+		// tall is the height of the picture.
 		tall int
 	}{{"page-wide", 1100, false, 1800}, {"page-phone", 360, true, 1500}} {
 		p := b.open(w.pages[0]+"/", look.width, look.dark)
@@ -54,8 +54,8 @@ func TestPictures(t *testing.T) {
 	}
 }
 
-// small cuts a picture off and gives it the 256 colors that it has most of, so
-// that it takes little room in the repository.
+// small cuts a picture off and reduces it to its 256 most frequent colours, so that it needs little
+// space in the repository.
 func small(t *testing.T, data []byte, tall int) []byte {
 	t.Helper()
 	full, err := png.Decode(bytes.NewReader(data))
@@ -84,7 +84,7 @@ func small(t *testing.T, data []byte, tall int) []byte {
 	return b.Bytes()
 }
 
-// write writes and reads through all nodes until stopped.
+// write writes and reads through all nodes until stop is called.
 func (w *world) write(t *testing.T) (stop func()) {
 	t.Helper()
 	end, ended := make(chan struct{}), make(chan struct{})

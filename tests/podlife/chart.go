@@ -16,10 +16,10 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// goldenDir is where the chart's tests keep what it renders.
+// goldenDir is where the chart's tests keep the rendered objects.
 const goldenDir = "../../deploy/k8s/test/golden"
 
-// probe is a check that kubelet makes.
+// probe is a check that the kubelet makes.
 type probe struct {
 	HTTPGet struct {
 		Path   string `yaml:"path"`
@@ -31,13 +31,13 @@ type probe struct {
 	FailureThreshold int `yaml:"failureThreshold"`
 }
 
-// keyRef names a value in another object.
+// keyRef refers to a value in another object.
 type keyRef struct {
 	Name string `yaml:"name"`
 	Key  string `yaml:"key"`
 }
 
-// container is what this package needs of a container.
+// container has the fields of a container that this package needs.
 type container struct {
 	Command []string `yaml:"command"`
 	Args    []string `yaml:"args"`
@@ -61,7 +61,7 @@ type container struct {
 	ReadinessProbe probe `yaml:"readinessProbe"`
 }
 
-// object is what this package needs of an object.
+// object has the fields of an object that this package needs.
 type object struct {
 	Kind     string `yaml:"kind"`
 	Metadata struct {
@@ -83,7 +83,7 @@ type object struct {
 	} `yaml:"spec"`
 }
 
-// podTemplate is what this package needs of a pod's.
+// podTemplate has the fields of a pod template that this package needs.
 type podTemplate struct {
 	Spec struct {
 		Grace           int `yaml:"terminationGracePeriodSeconds"`
@@ -94,23 +94,23 @@ type podTemplate struct {
 	} `yaml:"spec"`
 }
 
-// chart is a release as it was rendered.
+// chart is a rendered release.
 type chart struct {
 	t testing.TB
-	// name is the StatefulSet's, namespace its own.
+	// name is the name of the StatefulSet, namespace its namespace.
 	name, namespace, headless string
 	grace                     time.Duration
 	user                      int
 	node, job                 container
-	// backup is the CronJob's; there is none unless the values ask for it.
+	// backup is the CronJob's container. It is empty unless the values enable it.
 	backup container
-	// dnsNames are those that the nodes' certificate is to bear.
+	// dnsNames are the names that the nodes' certificate must have.
 	dnsNames []string
-	// values are what ConfigMaps and Secrets hold, by kind, name and key.
+	// values are the contents of ConfigMaps and Secrets, by kind, name and key.
 	values map[[3]string]string
 }
 
-// readChart reads what the chart renders for a set of values.
+// readChart reads the rendered objects for a set of values.
 func readChart(t testing.TB, set string) *chart {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(goldenDir, set+".yaml"))
@@ -162,8 +162,8 @@ func (c *chart) take(o *object) {
 	}
 }
 
-// resize is what a render with another replicaCount would change: the number that
-// new pods are told, and the Job's.
+// resize changes what another replicaCount would change: the number that new pods get, and the
+// Job's argument.
 func (c *chart) resize(replicas int) {
 	c.t.Helper()
 	c.values[[3]string{"ConfigMap", c.name + "-size", "replicas"}] = strconv.Itoa(replicas)
@@ -181,7 +181,7 @@ func (c *chart) conf() string {
 	return c.values[[3]string{"ConfigMap", c.name + "-config", "lockstep.conf"}]
 }
 
-// secret is what the nodes prove to each other that they know.
+// secret is the cluster secret of the nodes.
 func (c *chart) secret() []byte {
 	c.t.Helper()
 	text, err := base64.StdEncoding.DecodeString(c.values[[3]string{"Secret", c.name + "-peers", "cluster-secret"}])
@@ -191,21 +191,21 @@ func (c *chart) secret() []byte {
 	return text
 }
 
-// password is the clients'.
+// password is the password of clients.
 func (c *chart) password() string {
 	return c.values[[3]string{"Secret", c.name + "-auth", "password"}]
 }
 
-// secure reports whether clients speak TLS.
+// secure reports whether clients use TLS.
 func (c *chart) secure() bool { return strings.Contains(c.conf(), "\ntls-port ") }
 
-// domain is what the names of the namespace's Services end with.
+// domain is the suffix of the names of the namespace's Services.
 func (c *chart) domain() string { return c.namespace + ".svc.cluster.local" }
 
-// host is a pod's name in the whole cluster.
+// host is the full name of a pod in the cluster.
 func (c *chart) host(pod string) string { return pod + "." + c.headless + "." + c.domain() }
 
-// environment is what a container of a pod is given.
+// environment returns the environment of a container in a pod.
 func (c *chart) environment(in *container, pod string) []string {
 	c.t.Helper()
 	var env []string

@@ -1,22 +1,21 @@
 // Package podlife plays the life of the chart's StatefulSet with real processes.
 //
-// What runs is what is deployed: the command line, environment, lockstep.conf,
-// probes, grace period and the scale-down Job are read from the rendered chart
-// (deploy/k8s/test/golden, of which a test here says whether it is still that of
-// the chart). Around it stands the least that a cluster has to be:
+// It runs what is deployed: the command line, environment, lockstep.conf, probes, grace period and
+// the scale-down Job come from the rendered chart (deploy/k8s/test/golden; a test here checks that
+// this is still the chart). The rest is the minimum of a cluster:
 //
-//   - a pod is a process in a network namespace, in a root of its own that only
-//     its own folders of can be written, as user 10060; each time it is made it
-//     has another address, as in a cluster;
-//   - one bridge joins them, and a name server of ours answers for the names of
-//     the pods that exist, of the headless Service, and, with the pods that are
-//     ready, of the Service for clients;
-//   - the test is kubelet (probes, restarts, SIGTERM and the grace period), the
+//   - A pod is a process in a network namespace, as user 10060, in a root of its
+//     own in which it can write only to its own folders. Each time it is made it
+//     has another address, as in a cluster.
+//   - One bridge joins the pods. A name server of ours answers for the names of
+//     the existing pods, for the headless Service and, with the pods that are
+//     ready, for the Service for clients.
+//   - The test is the kubelet (probes, restarts, SIGTERM and the grace period), the
 //     StatefulSet's controller, and Helm (the hook before an upgrade).
 //
-// Clients append numbers to lists without a rest: each that was acknowledged must
-// be there once, each whose answer did not come at most once.
+// Clients append numbers to lists without a pause: each acknowledged number must be there once, and
+// each without an answer at most once.
 //
-// It takes root and iproute2; without them the tests are skipped. There is no
-// container runtime, scheduler or API server in it.
+// The tests need root and iproute2; otherwise they are skipped. There is no container runtime,
+// scheduler or API server in them.
 package podlife

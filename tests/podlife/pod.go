@@ -18,32 +18,32 @@ import (
 	"lockstep/tests/kit/lan"
 )
 
-// kubelet's eyes: how often a pod is looked at, and how soon a container that
-// ended by itself is started anew.
+// lookEvery is how often the kubelet checks a pod, and restartAfter how soon it restarts a
+// container that ended by itself.
 const (
 	lookEvery    = 200 * time.Millisecond
 	restartAfter = 500 * time.Millisecond
-	// restartsMost: a container that ends so often in one test is broken.
+	// restartsMost is how many restarts in one test mean that the container is broken.
 	restartsMost = 20
 )
 
-// claim is what stays when a pod goes: its name and its volume.
+// claim is the part of a pod that stays when the pod goes: its name and its volume.
 type claim struct {
 	s    *set
 	name string
 	root string
 }
 
-// logPath is what all containers of the pod have written.
+// logPath is the log of all containers of the pod.
 func (c *claim) logPath() string { return filepath.Join(c.root, "log") }
 
-// log is it.
+// log returns that log.
 func (c *claim) log() string {
 	text, _ := os.ReadFile(c.logPath())
 	return string(text)
 }
 
-// wipe empties the volume; no pod has it.
+// wipe empties the volume while no pod uses it.
 func (c *claim) wipe() {
 	c.s.t.Helper()
 	data := filepath.Join(c.root, "data")
@@ -52,25 +52,25 @@ func (c *claim) wipe() {
 	must(c.s.t, os.Chown(data, c.s.chart.user, c.s.chart.user))
 }
 
-// pod is a pod that exists: an address, and a container that is kept running.
+// pod is an existing pod: an address, and a container that is kept running.
 type pod struct {
 	*claim
 	leg *lan.Leg
 
 	mu sync.Mutex
-	// cmd is the container; nil between one and the next.
+	// cmd is the container. It is nil between two containers.
 	cmd      *exec.Cmd
 	exited   chan struct{}
 	deleting bool
 	ready    bool
-	// sick is since when liveness fails; zero: it does not.
+	// sick is since when liveness fails, or zero if it does not.
 	sick     time.Time
 	restarts int
 	gone     chan struct{}
 	watched  chan struct{}
 }
 
-// newPod makes a pod of a claim, at a new address.
+// newPod makes a pod for a claim, at a new address.
 func newPod(c *claim) *pod {
 	c.s.t.Helper()
 	p := &pod{claim: c, leg: c.s.lan.Join(), gone: make(chan struct{}), watched: make(chan struct{})}
@@ -117,7 +117,7 @@ func (p *pod) run() error {
 	return nil
 }
 
-// watch is kubelet: it asks the probes, and starts anew what ended by itself.
+// watch is the kubelet: it runs the probes and restarts a container that ended by itself.
 func (p *pod) watch() {
 	defer close(p.watched)
 	tick := time.NewTicker(lookEvery)
@@ -157,8 +157,7 @@ func (p *pod) watch() {
 	}
 }
 
-// look asks what kubelet asks. A pod that is deleted is not ready for anybody,
-// whatever it says.
+// look runs the probes. A pod that is being deleted is not ready, whatever its probe returns.
 func (p *pod) look(deleting bool) {
 	ready := p.probe(p.s.chart.node.ReadinessProbe) == nil && !deleting
 	live := p.probe(p.s.chart.node.LivenessProbe)
@@ -179,9 +178,9 @@ func (p *pod) look(deleting bool) {
 	}
 }
 
-// probe asks one.
+// probe runs one probe.
 func (p *pod) probe(of probe) error {
-	// Kubelet looks at no certificate.
+	// The kubelet verifies no certificate.
 	way := &http.Transport{DisableKeepAlives: true, TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}
 	client := http.Client{Timeout: time.Duration(of.TimeoutSeconds) * time.Second, Transport: way}
 	answer, err := client.Get(fmt.Sprintf("%s://%s:%d%s", cmp.Or(strings.ToLower(of.HTTPGet.Scheme), "http"), p.leg.Addr, p.s.chart.port(of.HTTPGet.Port), of.HTTPGet.Path))
@@ -196,22 +195,22 @@ func (p *pod) probe(of probe) error {
 	return nil
 }
 
-// isReady tells what the last look said.
+// isReady returns the result of the last check.
 func (p *pod) isReady() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.ready
 }
 
-// restartCount is how often the container ended by itself.
+// restartCount is how often the container has ended by itself.
 func (p *pod) restartCount() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.restarts
 }
 
-// finish deletes the pod: it is out of the Service at once, its container gets
-// SIGTERM and, after the grace period, SIGKILL. It returns how long that took.
+// finish deletes the pod: it leaves the Service at once, and its container gets SIGTERM and, after
+// the grace period, SIGKILL. It returns how long that took.
 func (p *pod) finish(grace time.Duration) time.Duration {
 	p.s.t.Helper()
 	began := time.Now()
@@ -235,7 +234,7 @@ func (p *pod) finish(grace time.Duration) time.Duration {
 	return time.Since(began)
 }
 
-// crash ends the pod with no chance to clean up, as when its machine goes.
+// crash ends the pod without a chance to clean up, as when its machine fails.
 func (p *pod) crash() {
 	p.mu.Lock()
 	p.deleting, p.ready = true, false
@@ -250,14 +249,14 @@ func (p *pod) crash() {
 	p.vanish()
 }
 
-// vanish takes away what is left of a pod whose container has ended.
+// vanish removes the rest of a pod whose container has ended.
 func (p *pod) vanish() {
 	close(p.gone)
 	<-p.watched
 	p.leg.Leave()
 }
 
-// command is a container's, in the root of a claim.
+// command returns the command of a container, in the root of a claim.
 func (s *set) command(in *container, c *claim) *exec.Cmd {
 	env := s.chart.environment(in, c.name)
 	var known []string

@@ -22,7 +22,7 @@ const (
 	writesUsual  = 50
 )
 
-// story is one release and what happens to it, with clients that write.
+// story is a release and the events in its life, with clients that write.
 type story struct {
 	*testing.T
 	*set
@@ -30,8 +30,8 @@ type story struct {
 	cluster string
 }
 
-// begin founds a cluster of three pods, of which the first to be there must wait,
-// and lets clients write.
+// begin founds a cluster of three pods, of which the first one must wait for the others, and starts
+// the writing clients.
 func begin(t *testing.T, values string) *story {
 	t.Helper()
 	s := newSet(t, values)
@@ -60,8 +60,8 @@ func begin(t *testing.T, values string) *story {
 	return b
 }
 
-// then waits until the cluster has so many members and is well, and clients have
-// gone on; it says what they met. strict: they must not have met an error.
+// then waits until the cluster has that many members and is healthy, and until the clients have
+// gone on. It logs what the clients met. If strict is set, they must not have met an error.
 func (b *story) then(what string, replicas int, strict bool, began time.Time) {
 	b.Helper()
 	b.whole(replicas)
@@ -101,7 +101,7 @@ func TestPodsComeAndGo(t *testing.T) {
 	b.end()
 }
 
-// long skips what is not for every day.
+// long skips tests that do not run every day.
 func long(t *testing.T) {
 	t.Helper()
 	if !proc.Long() {
@@ -109,8 +109,8 @@ func long(t *testing.T) {
 	}
 }
 
-// TestScale goes from 3 pods to 5, 3, 1 and 3, as the chart does it: members go
-// before their pods.
+// TestScale goes from 3 pods to 5, 3, 1 and 3, as the chart does: members are removed before their
+// pods.
 func TestScale(t *testing.T) {
 	long(t)
 	b := begin(t, "default")
@@ -125,8 +125,8 @@ func TestScale(t *testing.T) {
 	b.end()
 }
 
-// TestKubectlScale: pods go while they are members. From 5 to 3 the cluster works on,
-// and clusterctl scale mends it afterwards; from 3 to 1 it stops, until the pods are back.
+// TestKubectlScale: pods go while they are members. From 5 to 3 the cluster keeps working, and
+// clusterctl scale repairs it afterwards. From 3 to 1 it stops, until the pods are back.
 func TestKubectlScale(t *testing.T) {
 	long(t)
 	b := begin(t, "default")
@@ -154,8 +154,8 @@ func TestKubectlScale(t *testing.T) {
 	b.end()
 }
 
-// TestBackupsAreMadeAndDeleted: the CronJob's container writes into its volume, a
-// folder for each run, keeps as many as it is told, and what it wrote is whole.
+// TestBackupsAreMadeAndDeleted: the CronJob's container writes into its volume, a folder for each
+// run. It keeps as many as configured, and the backups are complete.
 func TestBackupsAreMadeAndDeleted(t *testing.T) {
 	long(t)
 	b := begin(t, "backup")
@@ -185,8 +185,8 @@ func TestBackupsAreMadeAndDeleted(t *testing.T) {
 	b.end()
 }
 
-// TestAnUpgradeThatIsNotSafeChangesNothing: the Job fails while a pod that is to
-// stay does not answer.
+// TestAnUpgradeThatIsNotSafeChangesNothing: the Job fails while a pod that should stay does not
+// answer.
 func TestAnUpgradeThatIsNotSafeChangesNothing(t *testing.T) {
 	long(t)
 	b := begin(t, "default")
@@ -207,8 +207,8 @@ func TestAnUpgradeThatIsNotSafeChangesNothing(t *testing.T) {
 	b.end()
 }
 
-// TestPodsAreKilledAndDrained: a crash with the volume kept, and the drain of the
-// machine on which the leader runs.
+// TestPodsAreKilledAndDrained: a crash that keeps the volume, and a drain of the machine with the
+// leader.
 func TestPodsAreKilledAndDrained(t *testing.T) {
 	long(t)
 	b := begin(t, "default")
@@ -231,8 +231,8 @@ func TestPodsAreKilledAndDrained(t *testing.T) {
 	b.end()
 }
 
-// TestOneWayPartition: nothing that the leader sends reaches the others, while all
-// that they send still reaches it; clients reach everybody. And the other way round.
+// TestOneWayPartition: nothing that the leader sends reaches the others, while everything that they
+// send still reaches the leader; clients reach all nodes. Then the other way round.
 func TestOneWayPartition(t *testing.T) {
 	long(t)
 	b := begin(t, "default")
@@ -272,9 +272,8 @@ func TestOneWayPartition(t *testing.T) {
 	b.end()
 }
 
-// TestCertificatesAreRenewed: the Secret changes under the pods, which then show
-// the new certificate to clients and to each other, with no restart; later pods
-// come and go with it.
+// TestCertificatesAreRenewed: the Secret changes under the pods, which then show the new
+// certificate to clients and to each other, without a restart. Later pods come and go with it.
 func TestCertificatesAreRenewed(t *testing.T) {
 	long(t)
 	b := begin(t, "tls")

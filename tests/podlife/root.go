@@ -10,8 +10,8 @@ import (
 	"lockstep/tests/kit/image"
 )
 
-// newRoot makes the root of a container: the image, and the folders that the pod
-// mounts. The container's user can write to data, backup and tmp alone.
+// newRoot makes the root of a container: the image, and the folders that the pod mounts. The
+// container's user can write only to data, backup and tmp.
 func newRoot(t testing.TB, user int, nameserver, from string) string {
 	t.Helper()
 	root, err := os.MkdirTemp("", "lockstep-test-pod-")
@@ -36,7 +36,7 @@ func newRoot(t testing.TB, user int, nameserver, from string) string {
 	return root
 }
 
-// contained is how a container's process is started.
+// contained returns how a container's process is started.
 func contained(root string, user int) *syscall.SysProcAttr {
 	id := uint32(user)
 	return &syscall.SysProcAttr{

@@ -20,7 +20,7 @@ import (
 // patience is how long a change may take on the slowest machine.
 const patience = 90 * time.Second
 
-// set is the StatefulSet and what stands around it.
+// set is the StatefulSet and its surroundings.
 type set struct {
 	t     testing.TB
 	chart *chart
@@ -28,16 +28,16 @@ type set struct {
 	image string
 
 	mu sync.Mutex
-	// claims are kept when pods go, as volumes are.
+	// claims are kept when pods go, like volumes.
 	claims map[int]*claim
 	pods   map[int]*pod
 	jobs   int
-	// tls is what the Secret of certificates is made of; nil: there is none.
+	// tls is the source of the Secret with certificates, or nil if there is none.
 	tls *trust
 }
 
-// trust is who signs, what is in the Secret, where it is mounted, and what
-// clients go by.
+// trust is the authority, the certificate in the Secret, its mounts, and the TLS configuration of
+// clients.
 type trust struct {
 	authority *certs.Authority
 	pair      certs.Pair
@@ -45,7 +45,7 @@ type trust struct {
 	client    *tls.Config
 }
 
-// newSet makes the release of a set of values, without pods.
+// newSet makes the release for a set of values, without pods.
 func newSet(t testing.TB, values string) *set {
 	t.Helper()
 	s := &set{t: t, lan: lan.New(t), chart: readChart(t, values), claims: map[int]*claim{}, pods: map[int]*pod{}}
@@ -58,8 +58,8 @@ func newSet(t testing.TB, values string) *set {
 	return s
 }
 
-// trust has an authority sign the certificates of the Secret, with the names that
-// cert-manager would be asked for.
+// trust makes an authority sign the certificates of the Secret, with the names that cert-manager
+// would get.
 func (s *set) trust() {
 	s.t.Helper()
 	s.tls = &trust{authority: certs.NewAuthority(s.t, "issuer")}
@@ -69,7 +69,7 @@ func (s *set) trust() {
 	s.tls.client.ServerName = s.chart.name + "." + s.chart.domain()
 }
 
-// renew has the authority sign anew, and the Secret's mounts change.
+// renew makes the authority sign again, and changes the Secret's mounts.
 func (s *set) renew() {
 	s.t.Helper()
 	s.tls.pair = s.tls.authority.Issue(certs.Wish{Names: s.chart.dnsNames})
@@ -78,7 +78,7 @@ func (s *set) renew() {
 	}
 }
 
-// root makes a container's root with what the pod mounts.
+// root makes a container's root with the pod's mounts.
 func (s *set) root() string {
 	s.t.Helper()
 	root := newRoot(s.t, s.chart.user, s.lan.Gateway(), s.image)
@@ -88,7 +88,7 @@ func (s *set) root() string {
 	return root
 }
 
-// end kills what runs, and shows the logs of a test that failed.
+// end kills all pods, and shows the logs if the test failed.
 func (s *set) end() {
 	for i := range s.ordinals() {
 		s.pod(i).crash()
@@ -119,17 +119,17 @@ func (s *set) lookup(name string) []string {
 	return all
 }
 
-// client is the client port at an address.
+// client is the address of a client port.
 func (s *set) client(addr string) string { return fmt.Sprintf("%s:%d", addr, s.chart.port("client")) }
 
-// pod is the pod with an ordinal, nil if there is none.
+// pod returns the pod with an ordinal, or nil if there is none.
 func (s *set) pod(i int) *pod {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.pods[i]
 }
 
-// ordinals are those of the pods that exist.
+// ordinals returns the ordinals of the existing pods.
 func (s *set) ordinals() map[int]bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -140,7 +140,7 @@ func (s *set) ordinals() map[int]bool {
 	return all
 }
 
-// claim is the one of an ordinal, made when it is first asked for.
+// claim returns the claim of an ordinal, and makes it if necessary.
 func (s *set) claim(i int) *claim {
 	s.t.Helper()
 	if s.claims[i] == nil {
@@ -161,14 +161,14 @@ func (s *set) create(ordinals ...int) {
 	}
 }
 
-// forget takes a pod out of the DNS.
+// forget removes a pod from the DNS.
 func (s *set) forget(i int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.pods, i)
 }
 
-// remove deletes a pod in good order and tells how long that took.
+// remove deletes a pod in good order and returns how long that took.
 func (s *set) remove(i int) time.Duration {
 	s.t.Helper()
 	took := s.pod(i).finish(s.chart.grace)
@@ -176,7 +176,7 @@ func (s *set) remove(i int) time.Duration {
 	return took
 }
 
-// crash ends pods with no chance to clean up, all at once.
+// crash ends pods without a chance to clean up, all at once.
 func (s *set) crash(ordinals ...int) {
 	s.t.Helper()
 	var all sync.WaitGroup
@@ -189,8 +189,8 @@ func (s *set) crash(ordinals ...int) {
 	all.Wait()
 }
 
-// whole waits until so many pods exist, all are ready, and the cluster has so
-// many members and is healthy, as clusterctl in each pod sees it.
+// whole waits until that many pods exist, all are ready, and the cluster has as many members and is
+// healthy, according to clusterctl in each pod.
 func (s *set) whole(replicas int) {
 	s.t.Helper()
 	proc.Wait(s.t, patience, fmt.Sprintf("%d pods are ready and see %d members, all well", replicas, replicas), func() bool {
@@ -211,8 +211,8 @@ func (s *set) whole(replicas int) {
 	})
 }
 
-// roll deletes and makes anew one pod after the other, the highest first, each
-// when the one before is ready: what an upgrade does, without minReadySeconds.
+// roll deletes and recreates one pod after the other, the highest first, each when the one before
+// is ready, like an upgrade without minReadySeconds.
 func (s *set) roll(replicas int) (longest time.Duration) {
 	s.t.Helper()
 	for i := replicas - 1; i >= 0; i-- {
@@ -223,7 +223,7 @@ func (s *set) roll(replicas int) (longest time.Duration) {
 	return longest
 }
 
-// size is how many pods there are to be, in words.
+// size is how many pods there should be, as text.
 func (s *set) size() string {
 	return s.chart.values[[3]string{"ConfigMap", s.chart.name + "-size", "replicas"}]
 }
@@ -233,8 +233,8 @@ func (s *set) waitReady(i int) {
 	proc.Wait(s.t, patience, s.claim(i).name+" is ready", func() bool { return s.pod(i).isReady() })
 }
 
-// upgrade is helm upgrade with another replicaCount: the Job first, then the
-// StatefulSet grows or shrinks.
+// upgrade is helm upgrade with another replicaCount: the Job comes first, then the StatefulSet
+// grows or shrinks.
 func (s *set) upgrade(replicas int) {
 	s.t.Helper()
 	s.chart.resize(replicas)
@@ -250,8 +250,8 @@ func (s *set) upgrade(replicas int) {
 	s.whole(replicas)
 }
 
-// shrink removes the pods with the highest ordinals, as the StatefulSet's controller
-// does when there are to be less.
+// shrink removes the pods with the highest ordinals, as the StatefulSet's controller does for a
+// lower count.
 func (s *set) shrink(replicas int) {
 	s.t.Helper()
 	var ends sync.WaitGroup
@@ -263,7 +263,7 @@ func (s *set) shrink(replicas int) {
 	ends.Wait()
 }
 
-// job runs the Job that comes before an upgrade.
+// job runs the Job that precedes an upgrade.
 func (s *set) job() (string, error) {
 	s.t.Helper()
 	s.jobs++
@@ -271,7 +271,7 @@ func (s *set) job() (string, error) {
 	return s.runIn(c, &s.chart.job)
 }
 
-// runIn runs a container to its end in a pod of its own.
+// runIn runs a container to its end in its own pod.
 func (s *set) runIn(c *claim, in *container) (string, error) {
 	s.t.Helper()
 	g := s.lan.Join()

@@ -10,8 +10,7 @@ import (
 	"testing"
 )
 
-// TestWhatIsPlayedIsTheChart: the rendered objects are those of the chart as it
-// stands here.
+// TestWhatIsPlayedIsTheChart: the rendered objects belong to the chart as it is now.
 func TestWhatIsPlayedIsTheChart(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join(goldenDir, "SOURCE"))
 	must(t, err)

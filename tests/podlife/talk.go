@@ -18,7 +18,7 @@ const (
 	askPatience  = 20 * time.Second
 )
 
-// dial connects to a pod as a client does, and says the password.
+// dial connects to a pod as a client does, and sends the password.
 func (s *set) dial(addr string) (*respconn.Conn, error) {
 	conn, err := net.DialTimeout("tcp", addr, dialPatience)
 	if err != nil {
@@ -43,7 +43,7 @@ func (s *set) dial(addr string) (*respconn.Conn, error) {
 	return c, nil
 }
 
-// connect dials a pod that is ready, by chance, through the Service.
+// connect dials a random pod that is ready, through the Service.
 func (s *set) connect() (*respconn.Conn, error) {
 	all := s.lookup(s.chart.name + "." + s.chart.domain())
 	if len(all) == 0 {
@@ -52,7 +52,7 @@ func (s *set) connect() (*respconn.Conn, error) {
 	return s.dial(s.client(all[0]))
 }
 
-// servers are the pods that exist, each with how it is asked.
+// servers returns the existing pods, each with a function that asks it.
 func (s *set) servers() map[string]func(...string) (respconn.Value, error) {
 	all := map[string]func(...string) (respconn.Value, error){}
 	for i := range s.ordinals() {
@@ -62,7 +62,7 @@ func (s *set) servers() map[string]func(...string) (respconn.Value, error) {
 	return all
 }
 
-// shown is the serial number of the certificate that a pod shows a new client.
+// shown is the serial number of the certificate that a pod shows to a new client.
 func (s *set) shown(p *pod) string {
 	conn, err := tls.DialWithDialer(&net.Dialer{Timeout: dialPatience}, "tcp", s.client(p.leg.Addr), s.tls.client)
 	if err != nil {
@@ -82,7 +82,7 @@ func (s *set) ask(p *pod, args ...string) (respconn.Value, error) {
 	return c.Do(args...)
 }
 
-// status is the cluster as a pod sees it; nil: it does not say.
+// status is the cluster's status according to a pod, or nil if the pod does not answer.
 func (s *set) status(p *pod) *status.Cluster {
 	v, err := s.ask(p, "LOCKSTEP", "STATUS")
 	var c status.Cluster
@@ -92,8 +92,8 @@ func (s *set) status(p *pod) *status.Cluster {
 	return &c
 }
 
-// leader is the ordinal of the pod that leads the first shard, as the others see
-// it; -1: nobody says.
+// leader is the ordinal of the pod that leads the first shard, according to the others, or -1 if
+// none says.
 func (s *set) leader() int {
 	for i := range s.ordinals() {
 		c := s.status(s.pod(i))

@@ -9,18 +9,18 @@ import (
 	"lockstep/tests/kit/respconn"
 )
 
-// deep is a script that writes, and says how deep it came.
+// deep is a script that calls itself until an error, writes, and returns the depth with the error.
 const deep = `local n = 0
 local function f() n = n + 1 return 1 + f() end
 local ok, text = pcall(f) redis.call('set', KEYS[1], n) return n .. ' ' .. tostring(text)`
 
-// reached is what deep gives where so many calls may stand within each other: four
-// are those of the script and of pcall, and what stands before each function that is called so.
+// reached is the reply of deep when the limit is this number of nested calls. Four of them are not
+// calls of f: the script, pcall, and one more before each function that is called in this way.
 func reached(calls int) string {
 	return fmt.Sprintf(`"%d user_script:2: stack overflow (script-max-call-depth %d)"`, calls-4, calls)
 }
 
-// deeply runs deep through all nodes, as a script that writes and as one that does not.
+// deeply runs deep through all nodes, once as a script that writes and once as one that only reads.
 func deeply(t *testing.T, c *proc.Cluster, when, want string) {
 	t.Helper()
 	for _, n := range c.Nodes {
@@ -35,8 +35,8 @@ func deeply(t *testing.T, c *proc.Cluster, when, want string) {
 	}
 }
 
-// TestTheDepthOfCallsIsASetting of all nodes: an error names it, and it outlives a
-// snapshot and restarts.
+// TestTheDepthOfCallsIsASetting: all nodes use the setting, the error names it, and it is still in
+// force after a snapshot and restarts.
 func TestTheDepthOfCallsIsASetting(t *testing.T) {
 	proc.NeedProcesses(t)
 	cluster := proc.NewCluster(t, 3, proc.Options{})

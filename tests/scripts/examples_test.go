@@ -10,17 +10,17 @@ import (
 	"lockstep/tests/kit/proc"
 )
 
-// quota is the manual's example: a counter with a limit (D27).
+// quota is an example of the manual: a counter with a limit (D27).
 const quota = `local n = tonumber(redis.call('GET', KEYS[1]) or '0')
 if n >= tonumber(ARGV[1]) then return 0 end
 redis.call('INCR', KEYS[1])
 return 1`
 
-// both is the other one: two counters that move together (D26).
+// both is the other example: two counters that change together (D26).
 const both = `redis.call('INCR', KEYS[1]) redis.call('INCRBY', KEYS[2], ARGV[1]) return 'OK'`
 
-// TestExamplesUnderLoad: many clients on all nodes, with the flag and
-// without, by EVAL and by EVALSHA: the counts are exact.
+// TestExamplesUnderLoad: many clients run the examples on all nodes, with and without the flag, by
+// EVAL and by EVALSHA. The counts are exact.
 func TestExamplesUnderLoad(t *testing.T) {
 	proc.NeedProcesses(t)
 	t.Parallel()
@@ -64,8 +64,8 @@ func TestExamplesUnderLoad(t *testing.T) {
 	}
 }
 
-// TestScriptsStayKnown: what is loaded through one node is known on all, after
-// the leader has gone, and after a restart of all.
+// TestScriptsStayKnown: a script that is loaded through one node is known on all nodes, also after
+// the leader has died and after a restart of all nodes.
 func TestScriptsStayKnown(t *testing.T) {
 	proc.NeedProcesses(t)
 	t.Parallel()

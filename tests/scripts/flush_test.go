@@ -11,10 +11,10 @@ import (
 	"lockstep/tests/kit/respconn"
 )
 
-// TestFlushesAreUnseenByEval: the script cache is emptied all the time, while
-// scripts run through all nodes, alone, in pipelines and in transactions, whose
-// texts are not in the log. Every call runs once, in its connection's order, and
-// none is answered NOSCRIPT.
+// TestFlushesAreUnseenByEval: the script cache is flushed all the time while scripts run through
+// all nodes, alone, in pipelines and in transactions. The log does not hold the texts of these
+// scripts. Every call still runs once, in the order of its connection, and no call gets a NOSCRIPT
+// error.
 func TestFlushesAreUnseenByEval(t *testing.T) {
 	proc.NeedProcesses(t)
 	t.Parallel()
@@ -37,7 +37,7 @@ func TestFlushesAreUnseenByEval(t *testing.T) {
 		}
 	})
 	left, again, rounds := 0, 0, 0
-	// That a flush comes between a script and its call is chance.
+	// It is a matter of chance whether a flush comes between a script and its call.
 	proc.Wait(t, patience, "scripts are left out, and missed", func() bool {
 		rounds++
 		for i := range clients {
@@ -69,7 +69,7 @@ func TestFlushesAreUnseenByEval(t *testing.T) {
 	}
 }
 
-// countThrough counts a key of the client's own and one of all by scripts.
+// countThrough increments the client's own key and a key that all clients share, by scripts.
 func countThrough(t *testing.T, c *respconn.Conn, name string, calls int) {
 	long := " --" + strings.Repeat("x", 500)
 	own := "return redis.call('incr', KEYS[1])" + long

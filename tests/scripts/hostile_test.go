@@ -18,16 +18,16 @@ func TestMain(m *testing.M) { proc.Main(m) }
 
 const (
 	patience = 3 * time.Minute
-	// replayPatience is how long three nodes may take to run all hostile scripts
-	// again, on the slowest machine.
+	// replayPatience is how long three nodes may take to run all hostile scripts again, on the
+	// slowest machine.
 	replayPatience = 4 * time.Minute
 	mb             = 1 << 20
-	// rssMax is what a node may take while hostile scripts run, in bytes: what they
-	// may allocate, several times over, for a garbage collector runs when it likes.
+	// rssMax bounds the memory of a node while hostile scripts run, in bytes. It is several times
+	// what the scripts may allocate, because the garbage collector decides when it runs.
 	rssMax = 2048 * mb
-	// cpuMax is what a node may take for one script, of processor time: what the default
-	// limit says, several times over, for the machine may be slower than the one that the
-	// prices are of, and has other things to do.
+	// cpuMax bounds the processor time that a node may take for one script. It is several times the
+	// default limit, because this machine may be busy, and slower than the one on which the prices
+	// were measured.
 	cpuMax = 6 * time.Second
 )
 
@@ -41,12 +41,13 @@ func say(t *testing.T, c *respconn.Conn, args ...string) string {
 	return v.String()
 }
 
-// logged are the variants that enter the log.
+// logged are the variants that add an entry to the log.
 var logged = []string{"flagged", "function", "global"}
 
-// variantsOf are the ways in which the i-th hostile script is run: all, or, where there
-// is less time, one of those that every node runs, now and once more behind a restart.
-// What calls commands has keys of its own, and writes.
+// variantsOf returns the ways in which the i-th hostile script is run. A long test uses all of
+// them. A short one uses one of those that every node runs, now and once more after a restart. A
+// script that calls commands writes to keys of its own, so it runs under the global lock or as a
+// function.
 func variantsOf(i int, a zoo.Animal) []string {
 	ways := slices.Concat(logged, []string{"reading"})
 	if strings.HasPrefix(a.Name, "redis.call") {
@@ -58,17 +59,18 @@ func variantsOf(i int, a zoo.Animal) []string {
 	return ways[i%2 : i%2+1]
 }
 
-// worst are hostile scripts that run each time: once they took longer than others, or more memory.
+// worst are hostile scripts that run every time, because they once took more time or more memory
+// than others.
 var worst = []string{
 	"loop", "doubling in pcall", "growing key", "reply after a write", "metamethods in coroutines", "lua: growing fields", "lua: __index chain of computed keys",
 	"lua: __call of no function", "pcall: error", "cjson.decode: error", "table.concat of nothing", "redis.call: RESTORE stream", "redis.call: MEMORY USAGE hash",
 }
 
-// drawn is how many others run.
+// drawn is about how many of the other scripts run.
 const drawn = 8
 
-// animals are the hostile scripts that run: all, or, where there is less time, the worst and some that
-// are drawn by chance.
+// animals returns the hostile scripts to run: in a long test all of them, and in a short one the
+// worst and some that are drawn at random.
 func animals(t *testing.T) []zoo.Animal {
 	all := slices.Concat(zoo.Animals, zoo.Dear)
 	if proc.Long() {
@@ -84,8 +86,8 @@ func animals(t *testing.T) []zoo.Animal {
 	return run
 }
 
-// variants are the ways in which a script is run: under the global lock, under
-// its key's, as a read that enters no log, and as a function.
+// variants are the ways in which a script is run: under the global lock, under the lock of its key,
+// as a read that adds nothing to the log, and as a function.
 var variants = map[string]func(source string) (call []string){
 	"global":   func(s string) []string { return []string{"EVAL", s, "1", "{zoo}k"} },
 	"flagged":  func(s string) []string { return []string{"EVAL", "#!lua flags=allow-key-locking\n" + s, "1", "{zoo}k"} },
@@ -93,12 +95,12 @@ var variants = map[string]func(source string) (call []string){
 	"function": func(string) []string { return []string{"FCALL", "animal", "1", "{zoo}k"} },
 }
 
-// asLibrary is a library whose function does what a script does.
+// asLibrary returns a library with a function that does the same as a script.
 func asLibrary(source string) string {
 	return "#!lua name=zoo\nredis.register_function('animal', function(KEYS, ARGV) " + source + "\nend)"
 }
 
-// visit runs a hostile script, and looks at how it ended and what it left.
+// visit runs a hostile script, and checks how it ended and what it left behind.
 func visit(t *testing.T, c *respconn.Conn, variant string, a zoo.Animal) {
 	t.Helper()
 	want := a.Want
@@ -126,14 +128,15 @@ func visit(t *testing.T, c *respconn.Conn, variant string, a zoo.Animal) {
 	}
 }
 
-// TestHostileScriptsEndOnACluster: at the default limits each ends with an error that names one, on
-// all nodes alike and after about the same time of a processor; no process dies, others are served
-// meanwhile; and so it is again when all nodes are killed and replay their logs.
+// TestHostileScriptsEndOnACluster: at the default limits each script ends with an error that names
+// a limit, on all nodes alike and after about the same processor time. No process dies, and other
+// clients are served meanwhile. All nodes reach the same state again after they are killed and
+// replay their logs.
 func TestHostileScriptsEndOnACluster(t *testing.T) {
 	proc.NeedProcesses(t)
 	t.Parallel()
-	// Another test looks at reading scripts that take long, and at clients that wait longer than the defaults let
-	// them. Here a busy machine may take its time.
+	// Other tests cover reading scripts that take long, and clients that wait longer than the
+	// defaults allow. Here a busy machine may take its time.
 	cluster := proc.NewCluster(t, 3, proc.Options{Args: []string{"--busy-reply-threshold", "600000", "--write-timeout-ms", "60000"}})
 	c := proc.Dial(t, cluster.Follower().Addr())
 	pids := pidsOf(cluster)
@@ -143,7 +146,7 @@ func TestHostileScriptsEndOnACluster(t *testing.T) {
 	for i, a := range animals(t) {
 		for _, variant := range variantsOf(i, a) {
 			visit(t, c, variant, a)
-			say(t, c, "DEL", "li", "se", "is", "zs", "ha", "st", "xs", "ge", "hl", "hm") // of zoo.Dear
+			say(t, c, "DEL", "li", "se", "is", "zs", "ha", "st", "xs", "ge", "hl", "hm") // the keys of zoo.Dear
 			runs++
 		}
 	}
@@ -189,7 +192,8 @@ func pidsOf(c *proc.Cluster) []int {
 	return pids
 }
 
-// watchNodes measures the nodes' memory until it is asked for the most.
+// watchNodes measures the memory of the nodes until most is called, which returns the largest
+// values.
 func watchNodes(c *proc.Cluster) (most func() map[string]int64) {
 	highest, done := map[string]int64{}, make(chan struct{})
 	var wg sync.WaitGroup
@@ -214,7 +218,7 @@ func watchNodes(c *proc.Cluster) (most func() map[string]int64) {
 	}
 }
 
-// probe reads and writes a key that no script has.
+// probe increments a key that no script uses.
 type probe struct {
 	took []time.Duration
 	done chan struct{}
@@ -256,8 +260,8 @@ func (p *probe) stop(t *testing.T) {
 	t.Logf("another key meanwhile: %d INCRs, p50 %v, p99 %v, at most %v", len(p.took), p.took[len(p.took)/2], p.took[len(p.took)*99/100], p.took[len(p.took)-1])
 }
 
-// same waits until all nodes have executed the same, and the entry atLeast, and
-// returns the digest of what each of them has.
+// same waits until all nodes have executed the same entries, up to atLeast or further, and have the
+// same state. It returns the digest of that state and the last executed entry.
 func same(t *testing.T, c *proc.Cluster, atLeast int) (state string, executed int) {
 	t.Helper()
 	proc.Wait(t, replayPatience, "all nodes have the same state", func() bool {

@@ -7,8 +7,8 @@ import (
 	"lockstep/tests/kit/proc"
 )
 
-// TestScriptsWithoutMemory: through a follower, with the memory full, a script
-// is refused what may need some, and nothing else.
+// TestScriptsWithoutMemory: with the memory full, a script that runs through a follower gets an
+// error for every command that may need memory, and for no other.
 func TestScriptsWithoutMemory(t *testing.T) {
 	proc.NeedProcesses(t)
 	t.Parallel()
@@ -33,8 +33,8 @@ func TestScriptsWithoutMemory(t *testing.T) {
 	}
 }
 
-// TestReadingScriptsEndInTime: busy-reply-threshold ends them, and SCRIPT KILL
-// through any node does.
+// TestReadingScriptsEndInTime: scripts that only read end by busy-reply-threshold, and by SCRIPT
+// KILL through any node.
 func TestReadingScriptsEndInTime(t *testing.T) {
 	proc.NeedProcesses(t)
 	t.Parallel()
@@ -69,7 +69,8 @@ func TestReadingScriptsEndInTime(t *testing.T) {
 	}
 }
 
-// TestReadingScriptsEnterNoLog, alone and in a transaction, but for the text of one that was not known.
+// TestReadingScriptsEnterNoLog: scripts that only read add nothing to the log, alone and in a
+// transaction. Only the text of an unknown script is an entry.
 func TestReadingScriptsEnterNoLog(t *testing.T) {
 	proc.NeedProcesses(t)
 	t.Parallel()

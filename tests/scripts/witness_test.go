@@ -9,12 +9,12 @@ import (
 	"lockstep/tests/kit/respconn"
 )
 
-// telling is a script that does what shows.
+// telling is a script whose effects show in the logs and statistics.
 const telling = `redis.log(redis.LOG_WARNING, 'said', 'once') redis.call('select', 3) redis.call('set', KEYS[1], 'v')
 redis.pcall('lpush', KEYS[1], 'x') redis.pcall('nosuch') redis.pcall('auth', 'x') redis.pcall('get', 'other') return 1`
 
-// told runs the script through one node, as a user who may not do all of it, and
-// returns what is told of it by the node where it runs, and by that of the client.
+// told runs the script through one node, as a user that may not run all of its commands. It returns
+// the traces of the script on the node that runs it and on the client's node.
 func told(t *testing.T, addr, runs string) string {
 	t.Helper()
 	admin, there, ann := proc.Dial(t, addr), proc.Dial(t, runs), proc.Dial(t, addr)
@@ -49,7 +49,7 @@ func told(t *testing.T, addr, runs string) string {
 		strings.Contains(log, " addr="+ann.Net().LocalAddr().String()+" "), strings.Contains(log, " cmd=eval user=ann "))
 }
 
-// luaLines are what a monitor sees of the script.
+// luaLines returns the lines that MONITOR shows for the script.
 func luaLines(t *testing.T, ear *respconn.Conn) (lines []string) {
 	t.Helper()
 	for len(lines) < 3 {
@@ -64,14 +64,15 @@ func luaLines(t *testing.T, ear *respconn.Conn) (lines []string) {
 	return lines
 }
 
-// TestWhatScriptsDoShowsWhereTheyRun: through a follower; the leader's MONITOR,
-// commandstats, SLOWLOG and log, and the follower's MONITOR and ACL LOG, have what
-// redis-server's have, once, and its commandstats have nothing. A restart, which runs all
-// scripts again, says nothing.
+// TestWhatScriptsDoShowsWhereTheyRun: a client runs the script through a follower. The leader's
+// MONITOR, commandstats, SLOWLOG and log and the follower's MONITOR and ACL LOG show the same as
+// those of redis-server, once. The follower's commandstats show nothing. A restart runs all scripts
+// again, and shows none of that again.
 func TestWhatScriptsDoShowsWhereTheyRun(t *testing.T) {
 	proc.NeedProcesses(t)
 	t.Parallel()
-	// What is told is told by the first leader: a pause of the machine makes no other.
+	// The first leader must stay, because it keeps the traces. With these timeouts a pause of the
+	// machine causes no election.
 	cluster := proc.NewCluster(t, 3, proc.Options{Args: []string{"--raft-heartbeat-ms", "2000", "--raft-election-ms", "2000"}})
 	redis := proc.RedisServer(t)
 	leader, follower := cluster.WaitLeader(), cluster.Follower()

@@ -1,5 +1,5 @@
-// Package secret_test starts real nodes that prove to each other that they know their
-// cluster's secret, and strangers that do not know it.
+// Package secret_test starts real nodes that prove to each other that they know their cluster's
+// secret, and strangers that do not know it.
 package secret_test
 
 import (
@@ -35,7 +35,7 @@ const (
 	second = "the-second-secret-of-this-cluster"
 )
 
-// statusOf is the cluster as a node sees it.
+// statusOf returns the cluster as a node sees it.
 func statusOf(t *testing.T, n *proc.Node) *status.Cluster {
 	t.Helper()
 	var c status.Cluster
@@ -45,10 +45,10 @@ func statusOf(t *testing.T, n *proc.Node) *status.Cluster {
 	return &c
 }
 
-// kept is the file in a node's data folder.
+// kept returns the path of the secret file in a node's data folder.
 func kept(n *proc.Node) string { return filepath.Join(n.DataDir(), "cluster-secret") }
 
-// keptSecrets are the secrets in it.
+// keptSecrets returns the secrets in that file.
 func keptSecrets(t *testing.T, n *proc.Node) secret.List {
 	t.Helper()
 	list, err := secret.ReadFile(kept(n))
@@ -58,14 +58,13 @@ func keptSecrets(t *testing.T, n *proc.Node) secret.List {
 	return list
 }
 
-// logged waits for words in a node's log.
+// logged waits until a node's log contains a text.
 func logged(t *testing.T, n *proc.Node, words string) {
 	t.Helper()
 	proc.Wait(t, patience, n.Name+" says: "+words, func() bool { return strings.Contains(n.Log(), words) })
 }
 
-// ended waits for the end of a node that does not start, and returns what it has
-// said.
+// ended waits until a node that cannot start has ended, and returns its log.
 func ended(t *testing.T, n *proc.Node) string {
 	t.Helper()
 	proc.Wait(t, patience, n.Name+" ends", func() bool { return !n.Running() })
@@ -75,8 +74,8 @@ func ended(t *testing.T, n *proc.Node) string {
 	return n.Log()
 }
 
-// TestAStrangerGetsNothing knows the cluster's id and the ids of its nodes, and no
-// secret: not one word is told, nothing is read or written, nobody joins.
+// TestAStrangerGetsNothing: strangers know the cluster's id and the ids of its nodes, but no
+// secret. They get no data, can read and write nothing, and cannot join.
 func TestAStrangerGetsNothing(t *testing.T) {
 	proc.NeedProcesses(t)
 	t.Parallel()
@@ -118,7 +117,7 @@ func TestAStrangerGetsNothing(t *testing.T) {
 	if n := strings.Count(c.Nodes[0].Log(), "peer connection refused"); n > 200 {
 		t.Errorf("strangers made %d lines of log", n)
 	}
-	// The log tells at most one of them in a second.
+	// The log reports at most one stranger a second.
 	for proved, words := range map[string]error{stranger.Secret: secret.ErrUnproved, "": secret.ErrStranger} {
 		proc.Wait(t, patience, "the log says what a stranger did", func() bool {
 			_, _ = stranger.Node(t, before.ClusterID, "x", strings.Fields(proved)...).StreamLayer(0).Dial(raft.ServerAddress(addr), patience)
@@ -130,9 +129,9 @@ func TestAStrangerGetsNothing(t *testing.T) {
 	}
 }
 
-// TestACrowdOfStrangersKeepsNoNodeOut: more of them than places hold connections of
-// all three nodes, in each way that holds one longest, while a node starts anew and
-// another one comes.
+// TestACrowdOfStrangersKeepsNoNodeOut: more strangers than there are places hold connections to all
+// three nodes. On each node they do so in another way that holds a connection long. Meanwhile one
+// node restarts, and another one joins.
 func TestACrowdOfStrangersKeepsNoNodeOut(t *testing.T) {
 	proc.NeedProcesses(t)
 	t.Parallel()
@@ -148,7 +147,7 @@ func TestACrowdOfStrangersKeepsNoNodeOut(t *testing.T) {
 	proc.MustAsk(t, again.Addr(), "SET", "k", "v")
 }
 
-// TestWhoMayJoin is the table of docs/security.md.
+// TestWhoMayJoin tests the table of docs/security.md.
 func TestWhoMayJoin(t *testing.T) {
 	proc.NeedProcesses(t)
 	t.Parallel()
@@ -160,7 +159,7 @@ func TestWhoMayJoin(t *testing.T) {
 	for _, row := range []struct {
 		name           string
 		founder, joins []string
-		then           []string // a command to the founder
+		then           []string // a command that the founder gets before the other joins
 		refused        string
 	}{
 		{name: "nothing is set"},
@@ -206,7 +205,8 @@ func TestWhoMayJoin(t *testing.T) {
 	}
 }
 
-// TestANodeThatOthersReachHasASecret, or was told to do without.
+// TestANodeThatOthersReachHasASecret: a node that other machines can reach starts only with a
+// secret, or if its settings allow it to run without one.
 func TestANodeThatOthersReachHasASecret(t *testing.T) {
 	proc.NeedProcesses(t)
 	t.Parallel()
@@ -241,8 +241,8 @@ func TestANodeThatOthersReachHasASecret(t *testing.T) {
 	}
 }
 
-// TestWhereItIsToldToJoinTheWrongPort, a node says so at once, names the right one,
-// and ends.
+// TestWhereItIsToldToJoinTheWrongPort: a node that is told to join a port that is no peer port says
+// so at once, names the right port, and ends.
 func TestWhereItIsToldToJoinTheWrongPort(t *testing.T) {
 	proc.NeedProcesses(t)
 	t.Parallel()
@@ -267,18 +267,19 @@ func TestWhereItIsToldToJoinTheWrongPort(t *testing.T) {
 		t.Logf("%s: %v", row.name, time.Since(began).Round(time.Millisecond))
 	}
 	logged(t, a, "a node takes this port for the peer port")
-	// Among others it is no reason to end: the right one may be starting.
+	// With several addresses the node does not end, because the right node may be starting.
 	n := proc.NewUnstarted(t, "both", "--join", a.Addr()+","+a.PeerAddr())
 	n.Start()
 	logged(t, n, "taken in")
-	// Nor while nodes found a cluster: its nodes are not known before all are there.
+	// It does not end either while nodes found a cluster. Their addresses are not certain before
+	// all nodes are there.
 	m := proc.NewUnstarted(t, "expecting", "--join", a.Addr(), "--bootstrap-expect", "2")
 	m.Start()
 	logged(t, m, "of the addresses to join these are no peer ports")
 }
 
-// TestTheSecretOutlastsItsNodes: kill -9 of all, a node with an empty disk, nodes at
-// other addresses, and the recovery of one of three.
+// TestTheSecretOutlastsItsNodes: the secret stays the same when all nodes are killed, when a node
+// loses its disk, when nodes get other addresses, and when one of three nodes is recovered.
 func TestTheSecretOutlastsItsNodes(t *testing.T) {
 	proc.NeedProcesses(t)
 	t.Parallel()
@@ -331,7 +332,7 @@ func TestTheSecretOutlastsItsNodes(t *testing.T) {
 		t.Error("the secret has changed")
 	}
 
-	// A folder without its secret is no node's any more, and says so.
+	// A node does not start with a data folder from which the secret is missing, and says so.
 	c.Nodes[0].Stop()
 	if err := os.Remove(kept(c.Nodes[0])); err != nil {
 		t.Fatal(err)
@@ -342,7 +343,7 @@ func TestTheSecretOutlastsItsNodes(t *testing.T) {
 	}
 }
 
-// begun are writers at all nodes.
+// begun starts writers at all nodes.
 func begun(t *testing.T, c *proc.Cluster) *writers.Writers {
 	t.Helper()
 	next := 0
@@ -354,7 +355,7 @@ func begun(t *testing.T, c *proc.Cluster) *writers.Writers {
 	return w
 }
 
-// unharmed has the writers go on, without an error, and reads everything back.
+// unharmed lets the writers continue, which must see no error, and reads everything back.
 func unharmed(t *testing.T, c *proc.Cluster, w *writers.Writers) {
 	t.Helper()
 	w.GoOn("the secret was changed", 0, 20, true)
@@ -365,7 +366,7 @@ func unharmed(t *testing.T, c *proc.Cluster, w *writers.Writers) {
 	}})
 }
 
-// lockedOut reports whether a node that knows a secret is not let in.
+// lockedOut waits until no node lets in a node that knows only the given secret.
 func lockedOut(t *testing.T, c *proc.Cluster, text string) {
 	t.Helper()
 	s := statusOf(t, c.Nodes[0])
@@ -377,8 +378,7 @@ func lockedOut(t *testing.T, c *proc.Cluster, text string) {
 	}
 }
 
-// TestTheSecretChangesUnderWrites where clusterctl changes it. No client meets an
-// error.
+// TestTheSecretChangesUnderWrites: clusterctl changes the secret, and no client sees an error.
 func TestTheSecretChangesUnderWrites(t *testing.T) {
 	proc.NeedProcesses(t)
 	t.Parallel()
@@ -410,13 +410,14 @@ func TestTheSecretChangesUnderWrites(t *testing.T) {
 	}
 	lockedOut(t, c, old[0].Text())
 	unharmed(t, c, w)
-	// They are what the nodes have after a restart, too.
+	// The nodes still have the new secrets after a restart.
 	c.Restart()
 	c.WaitLeader()
 	c.Join(proc.Options{}).WaitReady()
 }
 
-// TestTheSecretChangesInFilesUnderWrites, as where a mounted Secret changes.
+// TestTheSecretChangesInFilesUnderWrites: the secret changes in the nodes' files, as when a mounted
+// Secret changes.
 func TestTheSecretChangesInFilesUnderWrites(t *testing.T) {
 	proc.NeedProcesses(t)
 	t.Parallel()
@@ -448,7 +449,7 @@ func TestTheSecretChangesInFilesUnderWrites(t *testing.T) {
 	}
 }
 
-// TestTheSecretChangesByConfigSetUnderWrites.
+// TestTheSecretChangesByConfigSetUnderWrites: CONFIG SET changes the secret.
 func TestTheSecretChangesByConfigSetUnderWrites(t *testing.T) {
 	proc.NeedProcesses(t)
 	t.Parallel()

@@ -11,23 +11,23 @@ import (
 	"lockstep/tests/kit/respconn"
 )
 
-// cache is a client with a cache of its own, as redis.io describes it. It reads
-// a key only when it has no value for it.
+// cache is a client with a local cache, as redis.io describes it. It reads a key from the node only
+// when it has no value for the key.
 type cache struct {
 	name, addr string
 	mode       mode
 	mu         sync.Mutex
 	values     map[string]string
-	// asked is the key a reply is awaited for; doubted that it was invalidated
-	// meanwhile, which counts where the news comes by another connection.
+	// asked is the key that a reply is awaited for. doubted is true if that key was invalidated
+	// meanwhile. That matters only when invalidations come on another connection.
 	asked   string
 	doubted bool
-	// news are all invalidations, hits and misses the looks at keys, lost the
+	// news counts the invalidations, hits and misses count the lookups, and lost counts the
 	// connections that broke.
 	news, hits, misses, lost int
-	// silent is set when a reply did not come in time.
+	// silent is true if a reply did not come in time.
 	silent bool
-	// heard, when set, is told of each invalidation; key "" is all keys.
+	// heard, if set, is called for each invalidation. An empty key means all keys.
 	heard func(key string)
 
 	data    *respconn.Conn
@@ -35,10 +35,10 @@ type cache struct {
 	ends    chan struct{}
 }
 
-// mode is how a cache hears of changes.
+// mode is a way in which a cache receives invalidations.
 type mode struct {
 	name string
-	// redirect: by a second connection, in RESP2.
+	// redirect is true if they come on a second connection, in RESP2.
 	redirect bool
 	options  []string
 }
@@ -50,8 +50,8 @@ var modes = []mode{
 	{name: "noloop", options: []string{"NOLOOP"}},
 }
 
-// connect opens the connections with an empty cache; an error: the node is not
-// there.
+// connect opens the connections and starts with an empty cache. It returns an error if the node is
+// not there.
 func (c *cache) connect() error {
 	c.mu.Lock()
 	c.values = map[string]string{}
@@ -98,13 +98,13 @@ func (c *cache) connect() error {
 
 var errNot = errors.New("tracking was not turned on")
 
-// listen takes what a connection says, in order: news and replies.
+// listen handles the messages of a connection in order: invalidations and replies.
 func (c *cache) listen(conn *respconn.Conn, ends chan struct{}) {
 	if ends != nil {
 		defer close(ends)
 	}
 	conn.Patience = 10 * time.Minute
-	// Who hears nothing any more trusts nothing any more.
+	// Without invalidations no cached value can be trusted any more.
 	defer func() {
 		c.mu.Lock()
 		clear(c.values)
@@ -149,7 +149,7 @@ func (c *cache) invalidate(keys respconn.Value) {
 	}
 }
 
-// answer caches a reply, in the place in which it came.
+// answer caches the value of a reply, in the order in which replies and invalidations come.
 func (c *cache) answer(v respconn.Value) {
 	c.mu.Lock()
 	if c.asked != "" && !v.IsError() && !(c.mode.redirect && c.doubted) {
@@ -160,7 +160,7 @@ func (c *cache) answer(v respconn.Value) {
 	c.replies <- textOf(v)
 }
 
-// textOf is a value in a form that is the same in both protocols.
+// textOf returns a value in a form that is the same in both protocols.
 func textOf(v respconn.Value) string {
 	if v.Null {
 		return "(nil)"
@@ -168,8 +168,8 @@ func textOf(v respconn.Value) string {
 	return v.String()
 }
 
-// look returns a key's value, from the cache or else from the node; false: the
-// connection has ended.
+// look returns a key's value, from the cache if it is there and otherwise from the node. It returns
+// false if the connection has ended.
 func (c *cache) look(key string) (string, bool) {
 	c.mu.Lock()
 	value, cached := c.values[key]
@@ -214,7 +214,7 @@ func (c *cache) do(t testing.TB, args ...string) string {
 	return v
 }
 
-// close gives the connections up.
+// close closes the connection and waits until its reader has ended.
 func (c *cache) close() {
 	if c.data != nil {
 		c.data.Close()
@@ -222,7 +222,7 @@ func (c *cache) close() {
 	}
 }
 
-// stale compares what is cached with what is there.
+// stale compares the cached values with the values in store.
 func (c *cache) stale(store map[string]string) (wrong []string, cached int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -13,13 +13,14 @@ import (
 	"lockstep/tests/kit/respconn"
 )
 
-// crowd are clients on every node of a cluster: some cache what they read, some
-// change it, until end.
+// crowd is a set of clients on every node of a cluster. Until end is called, some of them cache
+// what they read, and others change it.
 type crowd struct {
 	cluster *proc.Cluster
 	caches  []*cache
 	stop    atomic.Bool
-	// gate is held by readers and writers; judge closes it.
+	// gate is held for reading by readers and writers. more holds it for writing while it calls
+	// judge.
 	gate     sync.RWMutex
 	wait     sync.WaitGroup
 	written  atomic.Int64
@@ -33,8 +34,8 @@ func newCrowd(t *testing.T, c *proc.Cluster) *crowd {
 	return w
 }
 
-// read begins to look at keys on every node, in each mode. Where a node dies the
-// readers come back with an empty cache.
+// read starts readers on every node, one in each mode. After the death of a node its readers
+// connect again with an empty cache.
 func (w *crowd) read(t *testing.T) {
 	for _, n := range w.cluster.Nodes {
 		for _, m := range modes {
@@ -46,7 +47,7 @@ func (w *crowd) read(t *testing.T) {
 	}
 }
 
-// run looks at keys until the crowd ends, while the gate is open.
+// run looks up keys until the crowd ends. It stops while the gate is closed.
 func (c *cache) run(r *rand.Rand, w *crowd) {
 	pause := time.NewTicker(2 * time.Millisecond)
 	defer pause.Stop()
@@ -55,7 +56,7 @@ func (c *cache) run(r *rand.Rand, w *crowd) {
 		w.gate.RLock()
 		ok := true
 		if c.mode.name == "noloop" && r.Intn(20) == 0 {
-			// What it writes itself it drops itself.
+			// A client with NOLOOP drops a key from its cache when it writes the key itself.
 			key := nameOf(r.Intn(names))
 			c.mu.Lock()
 			delete(c.values, key)
@@ -78,8 +79,8 @@ func (c *cache) run(r *rand.Rand, w *crowd) {
 	}
 }
 
-// write begins to change keys through every node, in all ways. An error may come
-// while there is no leader, and a node may be gone.
+// write starts writers on every node that change keys in all ways. A write may fail while there is
+// no leader or while its node is down.
 func (w *crowd) write() {
 	for _, n := range w.cluster.Nodes {
 		w.wait.Go(func() {
@@ -126,7 +127,7 @@ func change(r *rand.Rand, node, i int) []string {
 	return []string{"SET", key, value}
 }
 
-// more lets the crowd go on for a while, and judges it now and then.
+// more lets the crowd continue for a while, and judges it three times.
 func (w *crowd) more(t *testing.T) {
 	t.Helper()
 	for range 3 {
@@ -138,8 +139,8 @@ func (w *crowd) more(t *testing.T) {
 	}
 }
 
-// judge waits, while nobody reads or writes, until what is cached is what is
-// there, and returns how much that is. Keys that expire do so meanwhile.
+// judge waits until the cached values equal the stored ones, and returns how many values are
+// cached. No client reads or writes meanwhile, but keys may expire.
 func (w *crowd) judge(t *testing.T) int {
 	t.Helper()
 	reader := proc.Dial(t, w.cluster.WaitLeader().Addr())
@@ -164,7 +165,7 @@ func (w *crowd) judge(t *testing.T) int {
 	return cached
 }
 
-// end sends the crowd away, and tells what it saw.
+// end stops the crowd, and logs the counts.
 func (w *crowd) end(t *testing.T) {
 	t.Helper()
 	w.stop.Store(true)

@@ -11,7 +11,7 @@ import (
 	"lockstep/tests/kit/proc"
 )
 
-// five nodes share the shards: two of them have no replica of any one shard.
+// five starts five nodes that share the shards. Two of them have no replica of a given shard.
 func five(t testing.TB, args ...string) *proc.Cluster {
 	t.Helper()
 	c := proc.NewCluster(t, 5, proc.Options{Shards: 3, Args: args})
@@ -21,9 +21,9 @@ func five(t testing.TB, args ...string) *proc.Cluster {
 
 func feeds(n *proc.Node, what string) string { return proc.Info(n.Addr(), "stats")[what] }
 
-// On a node that has no replica of a key's shard clients are told of every way
-// in which it changes, each time once and of nothing else. When they have gone,
-// no feed is left.
+// TestEveryWayOfChangeIsToldWithoutAReplica: the clients of a node that has no replica of a key's
+// shard get one invalidation for each change of the key, whatever changes it, and no other
+// invalidation. When the clients have gone, no feed is left.
 func TestEveryWayOfChangeIsToldWithoutAReplica(t *testing.T) {
 	proc.NeedProcesses(t)
 	t.Parallel()
@@ -57,13 +57,13 @@ func TestEveryWayOfChangeIsToldWithoutAReplica(t *testing.T) {
 		for i, e := range told {
 			want := change.want
 			if strings.HasPrefix(change.command, "RENAME") && caches[i].mode.options != nil && caches[i].mode.options[0] == "BCAST" {
-				// who listens by prefix hears of the other name, too
+				// a client that tracks a prefix gets the invalidation of the other name, too
 				proc.Wait(t, patience, "both names", func() bool { return strings.Count(e.soFar(), "{k}") >= 2 })
 				e.take()
 				continue
 			}
 			if want == "(all)" {
-				// one for each shard
+				// the invalidation comes once for each shard
 				proc.Wait(t, patience, "all is invalid", func() bool { return strings.HasPrefix(e.soFar(), "(all)") })
 				continue
 			}
@@ -87,7 +87,7 @@ func TestEveryWayOfChangeIsToldWithoutAReplica(t *testing.T) {
 	}
 }
 
-// OPTIN and NOLOOP without a replica.
+// TestOptInAndNoLoopWithoutAReplica tests OPTIN and NOLOOP on a node without a replica.
 func TestOptInAndNoLoopWithoutAReplica(t *testing.T) {
 	proc.NeedProcesses(t)
 	t.Parallel()
@@ -118,9 +118,9 @@ func TestOptInAndNoLoopWithoutAReplica(t *testing.T) {
 	heard.wants(t, "{mark}"+nameOf(7))
 }
 
-// Clients on all five nodes cache what they read while it changes; nodes that
-// tell others are killed, and replicas move away and come. In the end everything
-// cached is what is there.
+// TestNothingStaleStaysWithoutReplicas: clients on all five nodes cache what they read while
+// writers change it. The test kills nodes that send feeds to others, and moves replicas away and
+// back. In the end every cached value equals the stored one.
 func TestNothingStaleStaysWithoutReplicas(t *testing.T) {
 	proc.NeedProcesses(t)
 	t.Parallel()
@@ -135,7 +135,7 @@ func TestNothingStaleStaysWithoutReplicas(t *testing.T) {
 		leader.WaitReady()
 		w.more(t)
 	}
-	// A drained node's replicas move to others, and others come back.
+	// The replicas of a drained node move to others, and later some move back.
 	drained := c.Nodes[3:4]
 	if proc.Long() {
 		drained = c.Nodes[1:]
@@ -156,8 +156,9 @@ func TestNothingStaleStaysWithoutReplicas(t *testing.T) {
 	}
 }
 
-// How long after the acknowledgement of a write clients have heard of it that
-// are connected to a node without a replica, and what travels for it.
+// TestHowSoonClientsHearWithoutAReplica measures how long after the acknowledgement of a write the
+// clients of a node without a replica get the invalidation, and counts the batches that the feed
+// needs for that.
 func TestHowSoonClientsHearWithoutAReplica(t *testing.T) {
 	proc.NeedProcesses(t)
 	t.Parallel()

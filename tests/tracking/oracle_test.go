@@ -10,7 +10,7 @@ import (
 	"lockstep/tests/kit/respconn"
 )
 
-// Why more is told than by Redis, or less.
+// These are the reasons why Lockstep sends more invalidations than Redis does, or fewer.
 const (
 	makesRaw      = "the text stays what it is, but not its encoding"
 	keepsNoCount  = "Redis keeps the count that it gives in the key's value"
@@ -18,8 +18,8 @@ const (
 	bringsOthers  = "keys have other values, of which Redis tells nobody"
 )
 
-// tellings are commands, each on databases that hold the keys of tellingSetup; a
-// client caches them all. What differs from Redis says why.
+// tellings lists commands. Each runs on databases that hold the keys of tellingSetup, while a
+// client caches all keys. differs is the reason if the invalidations differ from those of Redis.
 var tellings = []struct{ command, differs string }{
 	{command: "SET {k}s v"}, {command: "SET {k}s old"}, {command: "SET {k}s v NX"}, {command: "SET {k}new v XX"}, {command: "SET {k}s v GET"}, {command: "SETNX {k}s v"}, {command: "SET {k}s v EX 100"},
 	{command: "GETSET {k}s v"}, {command: "GETDEL {k}s"}, {command: "GETDEL {k}new"}, {command: "GETEX {k}s"}, {command: "GETEX {k}s EX 100"}, {command: "GETEX {k}s PERSIST"}, {command: "GETEX {k}s PXAT 1"},
@@ -47,7 +47,7 @@ var tellings = []struct{ command, differs string }{
 	{command: "EVAL \"redis.call('set', KEYS[1], 'v') redis.call('set', KEYS[1], 'w') return redis.call('del', KEYS[2])\" 2 {k}s {k}l"},
 }
 
-// tellingSetup makes the keys that are cached.
+// tellingSetup lists the commands that make the cached keys.
 var tellingSetup = []string{
 	"SET {k}s old", "SET {k}n 1", "SET {k}t text PX 100000", "SET {k}both 1", "PFADD {k}p a", "RPUSH {k}l a b c", "SADD {k}set a b c", "SADD {k}set2 b", "HSET {k}h f v n 1", "ZADD {k}z 1 a 2 b 3 c", "GEOADD {k}g 13.4 38.1 a",
 	"XADD {k}x 1-1 f v", "XADD {k}x 2-1 f v", "XGROUP CREATE {k}x g 0", "XREADGROUP GROUP g ann COUNT 1 STREAMS {k}x >",
@@ -55,7 +55,7 @@ var tellingSetup = []string{
 
 const tellingMark = "{k}mark"
 
-// teller is a server, who changes keys there and who caches them.
+// teller has two connections to one server: writer changes keys, and cacher caches them.
 type teller struct {
 	t              *testing.T
 	writer, cacher *respconn.Conn
@@ -67,8 +67,8 @@ func newTeller(t *testing.T, addr string) *teller {
 	return w
 }
 
-// ask sends a command of the client that caches, and passes over what it is told
-// before the reply.
+// ask sends a command on the connection that caches, and ignores the invalidations that come before
+// the reply.
 func (w *teller) ask(args ...string) {
 	w.t.Helper()
 	v, err := w.cacher.Do(args...)
@@ -80,7 +80,7 @@ func (w *teller) ask(args ...string) {
 	}
 }
 
-// do sends a command line of the client that writes.
+// do sends a command line on the connection that writes.
 func (w *teller) do(line string) {
 	w.t.Helper()
 	args, err := respconn.Split(line)
@@ -90,9 +90,9 @@ func (w *teller) do(line string) {
 	proc.Do(w.t, w.writer, args...)
 }
 
-// told are the keys of which the client that caches all of them is told when a
-// command runs. How many of them come in one message is not the same: here those of
-// a transaction come together.
+// told returns the keys of which the caching client gets invalidations when a command runs. It does
+// not compare how the keys are grouped into messages: Lockstep sends those of a transaction
+// together.
 func (w *teller) told(line string) []string {
 	w.t.Helper()
 	w.ask("CLIENT", "TRACKING", "OFF")
@@ -104,7 +104,7 @@ func (w *teller) told(line string) []string {
 		w.do(line)
 	}
 	w.ask("CLIENT", "TRACKING", "ON")
-	// Behind the mark no change of the setup is news any more.
+	// After the mark has come, no invalidation from the setup can follow.
 	w.ask("EXISTS", tellingMark)
 	w.do("SET " + tellingMark + " v")
 	w.heard(line)
@@ -118,7 +118,7 @@ func (w *teller) told(line string) []string {
 	return w.heard(line)
 }
 
-// heard are the keys that the client is told of, up to the mark.
+// heard returns the keys of which the client gets invalidations, up to the mark.
 func (w *teller) heard(line string) []string {
 	w.t.Helper()
 	told := map[string]bool{}
@@ -128,7 +128,7 @@ func (w *teller) heard(line string) []string {
 			w.t.Fatalf("%s: %v, %v, after %v", line, v, err, told)
 		}
 		if v.Elems[1].Null {
-			return []string{"all keys"} // and nothing is registered any more
+			return []string{"all keys"} // and no key is registered any more
 		}
 		for _, key := range v.Elems[1].Elems {
 			told[string(key.Bytes)] = true
@@ -138,8 +138,8 @@ func (w *teller) heard(line string) []string {
 	return slices.Sorted(maps.Keys(told))
 }
 
-// Who caches is told of the same changes as by redis-server: of no less, and of none
-// that were none.
+// TestWhatIsToldIsWhatRedisTells: a caching client gets invalidations for the same keys as from
+// redis-server: for every key that changes, and for no other.
 func TestWhatIsToldIsWhatRedisTells(t *testing.T) {
 	proc.NeedProcesses(t)
 	t.Parallel()

@@ -1,5 +1,5 @@
-// Package tracking shows that clients that cache what they read are told of every change, on
-// every node, and keep nothing stale through changes of leader (CLIENT TRACKING).
+// Package tracking tests CLIENT TRACKING: a client that caches what it reads gets an invalidation
+// for every change, on every node, and keeps no stale value through changes of the leader.
 package tracking
 
 import (
@@ -31,8 +31,9 @@ const names = 24
 
 func nameOf(i int) string { return fmt.Sprintf("k%d", i) }
 
-// Clients on every node cache what they read, writers on every node change it,
-// and leaders die meanwhile. In the end everything cached is what is there.
+// TestNothingStaleStaysThroughFailovers: clients on every node cache what they read, writers on
+// every node change it, and leaders die meanwhile. In the end every cached value equals the stored
+// one.
 func TestNothingStaleStaysThroughFailovers(t *testing.T) {
 	proc.NeedProcesses(t)
 	t.Parallel()
@@ -57,9 +58,9 @@ func failovers(t *testing.T, shards int) {
 	w.end(t)
 }
 
-// How long after the acknowledgement of a write each node's client has heard of
-// it. A follower learns with the next entry that the last one is committed, or, in
-// a calm cluster, when Raft's leader says so by itself.
+// TestHowSoonClientsHearOfChanges measures how long after the acknowledgement of a write the client
+// of each node gets the invalidation. A follower learns that an entry is committed with the next
+// entry, or, in a calm cluster, from a message that Raft's leader sends for that.
 func TestHowSoonClientsHearOfChanges(t *testing.T) {
 	proc.NeedProcesses(t)
 	t.Parallel()
@@ -88,10 +89,10 @@ func howSoon(t *testing.T, c *proc.Cluster, when string) {
 	howSoonOn(t, c.WaitLeader(), c.Nodes, when)
 }
 
-// soonAtMost bounds the median: it is far more than news take on a busy machine.
+// soonAtMost bounds the median. It is far more than an invalidation takes on a busy machine.
 const soonAtMost = 2 * time.Second
 
-// howSoonOn measures on some nodes; leader is where is written.
+// howSoonOn measures on the given nodes. The writes go to leader.
 func howSoonOn(t *testing.T, leader *proc.Node, nodes []*proc.Node, when string) {
 	t.Helper()
 	rounds := 40
@@ -119,7 +120,8 @@ func howSoonOn(t *testing.T, leader *proc.Node, nodes []*proc.Node, when string)
 		}
 		proc.Do(t, writer, "SET", "k", fmt.Sprint(i))
 		acked := time.Now()
-		// Where news were lost, and all is invalid, one is told twice.
+		// A client may get two invalidations for a write: one for the key, and one for all keys
+		// after a gap in the feed.
 		for told := map[int]bool{}; len(told) < len(caches); {
 			select {
 			case n := <-heard:

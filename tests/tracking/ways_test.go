@@ -11,7 +11,7 @@ import (
 	"lockstep/tests/kit/respconn"
 )
 
-// ears are what a cache has been told of, in order.
+// ears records the invalidations that a cache has got, in order.
 type ears struct {
 	mu    sync.Mutex
 	heard []string
@@ -26,7 +26,7 @@ func (e *ears) hear(key string) {
 	e.mu.Unlock()
 }
 
-// soFar is what was heard since it was last taken.
+// soFar returns the invalidations since the last call of take.
 func (e *ears) soFar() string {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -56,9 +56,9 @@ func lookAll(t *testing.T, caches []*cache, key string) {
 	}
 }
 
-// againWhereLate sees to it that a key which will expire has been looked at by all while
-// it was there: on a busy machine it may have expired before. Then they look once more, on
-// new connections, at one that lives longer.
+// againWhereLate makes sure that all caches have looked up a key before it expires. On a busy
+// machine the key may have expired earlier. Then all of them connect again and look up a key that
+// lives longer.
 func againWhereLate(t *testing.T, writer *respconn.Conn, caches []*cache, told []*ears, key string) {
 	t.Helper()
 	for ms := 4000; proc.Do(t, writer, "PTTL", key) == ":-2"; ms *= 2 {
@@ -86,9 +86,9 @@ func (e *ears) wants(t *testing.T, want string) {
 	e.take()
 }
 
-// Every way in which a key changes is told of on every node: what it was
-// written through, that it has expired, that its database was emptied or
-// exchanged, and that a node took its state from a snapshot.
+// TestEveryWayOfChangeIsToldOnEveryNode: the clients of every node get an invalidation for every
+// way in which a key changes: a write through any node, an expiry, a database that is emptied or
+// swapped, and a node that takes its state from a snapshot.
 func TestEveryWayOfChangeIsToldOnEveryNode(t *testing.T) {
 	proc.NeedProcesses(t)
 	t.Parallel()
@@ -129,8 +129,9 @@ func TestEveryWayOfChangeIsToldOnEveryNode(t *testing.T) {
 	}
 }
 
-// A follower that was paused gets a snapshot instead of the log: its clients
-// drop everything, for no change in between was seen.
+// TestASnapshotFromTheLeaderInvalidatesEverything: a follower that was paused gets a snapshot
+// instead of log entries. Its clients must drop everything, because the follower has not seen the
+// single changes.
 func TestASnapshotFromTheLeaderInvalidatesEverything(t *testing.T) {
 	proc.NeedProcesses(t)
 	t.Parallel()
@@ -156,15 +157,15 @@ func TestASnapshotFromTheLeaderInvalidatesEverything(t *testing.T) {
 	}
 	proc.Do(t, writer, "LOCKSTEP", "SNAPSHOT")
 	paused.Continue()
-	// Entries that were on their way to it when it was paused come first.
+	// The entries that were already on their way to the follower when it was paused come first.
 	proc.Wait(t, patience, "everything is invalid", func() bool { return strings.HasSuffix(told.soFar(), "(all)") })
 	if v, ok := k.look("k"); !ok || v != `"new"` {
 		t.Errorf("behind the snapshot: %s", v)
 	}
 }
 
-// What a client with NOLOOP writes through a follower comes back to that node
-// by the log, later than its reply; it is known for the client's own.
+// TestNoLoopOnAFollower: when a client with NOLOOP writes through a follower, the follower applies
+// the entry after it has sent the reply. It must still recognize the write as the client's own.
 func TestNoLoopOnAFollower(t *testing.T) {
 	proc.NeedProcesses(t)
 	t.Parallel()
@@ -182,7 +183,8 @@ func TestNoLoopOnAFollower(t *testing.T) {
 	k.do(t, "EXEC")
 	proc.Do(t, writer, "SET", "mark", "1")
 	told.wants(t, "mark")
-	// What others change it hears of, and its registrations stand.
+	// The client gets invalidations for the writes of other clients, because its keys are still
+	// registered.
 	proc.Do(t, writer, "SET", nameOf(7), "2")
 	told.wants(t, nameOf(7))
 	broad := open(t, c.Follower(), mode{name: "bcast", options: []string{"BCAST", "NOLOOP"}})
@@ -194,7 +196,8 @@ func TestNoLoopOnAFollower(t *testing.T) {
 	told.wants(t, "mark")
 }
 
-// The table keeps its bound, and INFO shows it.
+// TestTheTableIsBoundedAndShown: the table never holds more keys than its bound, and INFO shows its
+// sizes.
 func TestTheTableIsBoundedAndShown(t *testing.T) {
 	proc.NeedProcesses(t)
 	t.Parallel()

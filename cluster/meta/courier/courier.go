@@ -8,8 +8,7 @@
 // do no harm if it is asked twice. All copies of a request have one identity (Order),
 // so that a late copy is not mistaken for a new request.
 //
-// Requests of clients do not travel here; the router has a faster way that
-// keeps their order.
+// Requests of clients do not use this package; the router has a faster way that keeps their order.
 package courier
 
 import (
@@ -31,30 +30,30 @@ type Caller interface {
 	Call(ctx context.Context, addr string, kind uint8, payload []byte) ([]byte, error)
 }
 
-// Handler runs a verb on the node that leads the group. A *Refusal it returns
-// is the answer; any other error lets the request be asked again.
+// Handler runs a verb on the node that leads the group. If it returns a *Refusal, that is the final
+// answer; after any other error the courier asks again.
 type Handler func(ctx context.Context, group uint32, body []byte) ([]byte, error)
 
-// Config is what a courier is made with.
+// Config is the configuration of a courier.
 type Config struct {
 	Caller Caller
-	// Leader is the peer address of a group's leader as this node knows it, and
-	// whether it is this node; empty when none is known.
+	// Leader returns the peer address of a group's leader as this node knows it, and whether this
+	// node is the leader. addr is empty if no leader is known.
 	Leader func(group uint32) (addr string, self bool)
-	// Peers are the other nodes' peer addresses, to be asked when no leader is
-	// known here.
+	// Peers returns the other nodes' peer addresses. The courier asks one of them when it knows no
+	// leader.
 	Peers func() []string
-	// Seen is the index up to which this node has read the meta group's log; nil: nothing.
+	// Seen returns the index up to which this node has read the meta group's log. It may be nil,
+	// which means 0.
 	Seen func() uint64
-	// Panics catches those of handlers; may be nil.
+	// Panics catches the panics of handlers; it may be nil.
 	Panics *caught.Panics
 }
 
 var (
-	// ErrUnanswered: nobody gave an answer in time. What was asked for may or
-	// may not have been done.
+	// ErrUnanswered: no node answered in time. The request may or may not have been carried out.
 	ErrUnanswered = errors.New("no answer from a leader in time")
-	// ErrNotLeader is for handlers: the request must go to another node.
+	// ErrNotLeader is for handlers: the courier must ask another node.
 	ErrNotLeader = errors.New("not the leader")
 	errPanic     = errors.New("the node that was asked met a fault of its program; its log has the details")
 	errGarbage   = &Refusal{Code: "garbage", Text: "unreadable request"}
@@ -63,16 +62,16 @@ var (
 const (
 	// attemptTimeout bounds one request of the many that Do may make.
 	attemptTimeout = 5 * time.Second
-	// serveTimeout bounds one request served for another node.
+	// serveTimeout bounds the handling of one request of another node.
 	serveTimeout = 30 * time.Second
-	// serveMax bounds the requests served at one time.
+	// serveMax bounds how many requests of other nodes are handled at one time.
 	serveMax = 64
 
 	pauseFirst = 20 * time.Millisecond
 	pauseMax   = time.Second
 )
 
-// Courier is one node's end.
+// Courier is the courier of one node.
 type Courier struct {
 	cfg      Config
 	handlers sync.Map // verb -> Handler
@@ -93,10 +92,10 @@ func New(cfg Config) *Courier {
 	return c
 }
 
-// Handle says what a verb does where the group is led.
+// Handle registers the handler of a verb. It runs on the node that leads the group.
 func (c *Courier) Handle(verb string, h Handler) { c.handlers.Store(verb, h) }
 
-// Close ends what is being served and waits for it.
+// Close cancels the requests that are being handled and waits for their end.
 func (c *Courier) Close() {
 	c.mu.Lock()
 	c.closed = true
@@ -105,15 +104,15 @@ func (c *Courier) Close() {
 	c.wg.Wait()
 }
 
-// request and answer are what travels.
+// request and answer are the messages between nodes.
 type request struct {
 	Verb  string          `json:"verb"`
 	Group uint32          `json:"group"`
 	Body  json.RawMessage `json:"body,omitempty"`
 	Order Order           `json:"order"`
-	// TimeoutMs is how long the asker will wait.
+	// TimeoutMs is how long the asking node will wait.
 	TimeoutMs int64 `json:"timeout_ms"`
-	// Relayed: already passed on once; who gets it must lead.
+	// Relayed is true if a node has passed the request on already: the receiver must be the leader.
 	Relayed bool `json:"relayed,omitempty"`
 }
 
@@ -122,12 +121,12 @@ type answer struct {
 	Refusal *Refusal        `json:"refusal,omitempty"`
 	// Again says why the request should be made again.
 	Again string `json:"again,omitempty"`
-	// Seen is how much of the meta group's log the node that refuses has seen.
+	// Seen is the index up to which the refusing node has read the meta group's log.
 	Seen uint64 `json:"seen,omitempty"`
 }
 
-// Do has verb done by the leader of group. It returns a Refusal, an
-// ErrUnanswered when ctx ends, or nil.
+// Do has the leader of group carry out verb. It returns nil, a Refusal, or, if ctx ends, an
+// ErrUnanswered.
 func (c *Courier) Do(ctx context.Context, group uint32, verb string, body any) (json.RawMessage, error) {
 	raw, err := json.Marshal(body)
 	if err != nil {
@@ -202,11 +201,11 @@ func (c *Courier) call(ctx context.Context, addr string, req request) (answer, e
 	return a, nil
 }
 
-// run does the verb here.
+// run carries out the verb on this node.
 func (c *Courier) run(ctx context.Context, req request) answer {
 	h, ok := c.handlers.Load(req.Verb)
 	if !ok {
-		// It is starting, or runs another version; another leader may come.
+		// The leader is starting, or runs another version. Another leader may follow.
 		return answer{Again: fmt.Sprintf("the leader does not know the request %q", req.Verb)}
 	}
 	body, err := h.(Handler)(WithOrder(ctx, req.Order), req.Group, req.Body)
@@ -259,7 +258,7 @@ func (c *Courier) Serve(payload []byte, reply func([]byte)) {
 	}()
 }
 
-// admit makes room for one more request, or says why there is none.
+// admit reserves a place for one more request, or returns why there is none.
 func (c *Courier) admit() string {
 	c.mu.Lock()
 	defer c.mu.Unlock()

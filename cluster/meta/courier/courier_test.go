@@ -16,10 +16,10 @@ import (
 	"lockstep/ground/caught"
 )
 
-// town is some nodes in one process, and who leads.
+// town is some nodes in one process, and their leader.
 type town struct {
 	nodes map[string]*Courier
-	// leader is what everybody believes; believed overrides it per node.
+	// leader is the node that all take for the leader; believed overrides it for a node.
 	leader   atomic.Pointer[string]
 	believed map[string]string
 	down     map[string]bool
@@ -95,7 +95,7 @@ func (w *town) untilAnswered(t *testing.T) context.Context {
 
 func TestTheLeaderIsReachedFromAnywhere(t *testing.T) {
 	w := newTown(t, "a", "b", "c")
-	w.believed["c"] = "" // c knows no leader and asks around
+	w.believed["c"] = "" // c knows no leader and asks other nodes
 	for name, c := range w.nodes {
 		got, err := c.Do(within(t, 10*time.Second), 7, "where", nil)
 		if err != nil || string(got) != `"a"` {
@@ -178,8 +178,8 @@ func TestGarbageIsAnswered(t *testing.T) {
 	}
 }
 
-// TestAHandlerThatPanicsEndsItsRequestAlone: the asker is told, and the place among those
-// that are served is given back: more such requests than there are places are answered.
+// TestAHandlerThatPanicsEndsItsRequestAlone: the asking node gets an answer, and the place of the
+// request becomes free. So more such requests than there are places all get an answer.
 func TestAHandlerThatPanicsEndsItsRequestAlone(t *testing.T) {
 	w := newTown(t, "a")
 	a := w.nodes["a"]
@@ -204,7 +204,7 @@ func TestAHandlerThatPanicsEndsItsRequestAlone(t *testing.T) {
 	}
 }
 
-// TestAnOvertakenOrderIsGivenAnew: also by a node whose own copy of the log lags behind.
+// TestAnOvertakenOrderIsGivenAnew: a node whose own copy of the log lags behind does so as well.
 func TestAnOvertakenOrderIsGivenAnew(t *testing.T) {
 	w := newTown(t, "a", "b")
 	w.nodes["a"].cfg.Seen = func() uint64 { return 7 }

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// FuzzRequest: whatever another node asks for is answered once, in JSON, and what a node
-// answers is taken for an answer or for none.
+// FuzzRequest: every request of another node gets one answer, in JSON. Every answer of another node
+// is accepted as one, or counts as none.
 func FuzzRequest(f *testing.F) {
 	for _, r := range []request{
 		{Verb: "where", Group: 7, Body: json.RawMessage(`{"a":1}`), TimeoutMs: 5}, {Verb: "no", TimeoutMs: -1}, {Verb: "fly", TimeoutMs: 1 << 62, Relayed: true},
@@ -44,7 +44,7 @@ func FuzzRequest(f *testing.F) {
 	})
 }
 
-// fixed answers everything with the same.
+// fixed gives the same answer to every request.
 type fixed []byte
 
 func (f fixed) Call(context.Context, string, uint8, []byte) ([]byte, error) { return f, nil }

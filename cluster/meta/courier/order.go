@@ -5,33 +5,33 @@ import (
 	"math/rand/v2"
 )
 
-// Order is the identity of a request. All its copies carry the same one: later attempts,
-// copies that another node passes on, and whatever a handler asks of the meta group to
-// fulfil it. So a copy that was held up, in the socket of a stopped process say, can be
+// Order is the identity of a request. All its copies carry the same one: later attempts, copies
+// that another node passes on, and the commands that a handler proposes to the meta group to fulfil
+// it. So a copy that was held up, for example in the socket of a stopped process, can be
 // recognised.
 type Order struct {
 	ID uint64 `json:"id,omitempty"`
-	// Seen is the index in the meta group's log up to which the asker had read when it gave
-	// the order; 0: it had read nothing. What stands behind that index may be newer than
-	// the order.
+	// Seen is the index in the meta group's log up to which the asking node had read when it gave
+	// the order; 0 means that it had read nothing. Entries after that index may be newer than the
+	// order.
 	Seen uint64 `json:"seen,omitempty"`
 }
 
 type orderKey struct{}
 
-// WithOrder returns a context in which everything is asked on behalf of an order.
+// WithOrder returns a context whose requests belong to an order.
 func WithOrder(ctx context.Context, o Order) context.Context {
 	return context.WithValue(ctx, orderKey{}, o)
 }
 
-// OrderOf returns the order on whose behalf ctx asks; false: there is none.
+// OrderOf returns the order that requests with ctx belong to. It returns false if there is none.
 func OrderOf(ctx context.Context) (Order, bool) {
 	o, ok := ctx.Value(orderKey{}).(Order)
 	return o, ok && o.ID != 0
 }
 
-// draw makes a new order. seen is what another node said that it has seen of the meta
-// group's log, in an answer that this node knows: this node's own copy may lag behind.
+// draw makes a new order. seen is the index up to which another node has read the meta group's log,
+// as its last answer said: this node's own copy may lag behind.
 func (c *Courier) draw(seen uint64) Order {
 	o := Order{Seen: max(seen, c.seen())}
 	for o.ID == 0 {
@@ -52,12 +52,11 @@ func (c *Courier) seen() uint64 {
 // that still wants the same gives a new order (Do).
 var ErrOvertaken = &Refusal{Code: "overtaken", Text: "a newer order came before this one; it was not carried out"}
 
-// ErrForgotten refuses an order that is so old that nobody remembers whether it was
-// carried out.
+// ErrForgotten refuses an order that is so old that no node remembers whether it was carried out.
 var ErrForgotten = &Refusal{Code: "forgotten", Text: "the order is so old that nobody knows whether it was carried out"}
 
-// notDone reports whether an answer to the last of so many copies says that none of them was
-// carried out, nor will be, and that a new order may be.
+// notDone reports whether this answer, to the last of so many copies, says that no copy was or will
+// be carried out, so that the asking node may give a new order.
 func (a *answer) notDone(copies int) bool {
 	return ErrOvertaken.Is(a.Refusal) || copies == 1 && ErrForgotten.Is(a.Refusal)
 }

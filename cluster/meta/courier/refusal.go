@@ -1,8 +1,8 @@
 package courier
 
-// Refusal is an answer of no, with the reason in words: asking again without a
-// change changes nothing. It keeps its code on its way between nodes, so
-// errors.Is finds on one node what another said.
+// Refusal is a final negative answer, with its reason in words: asking again without a change does
+// not help. It keeps its code between nodes, so errors.Is works on a refusal that another node
+// returned.
 type Refusal struct {
 	// Code names the reason; two refusals with one code are the same error.
 	Code string `json:"code"`

@@ -13,11 +13,10 @@ import (
 // asideFolder is where a removed node's data is kept.
 const asideFolder = "removed"
 
-// SetAside empties a data folder whose node was removed from its cluster, so
-// that a new node can begin there, and returns where the old data is now; "" if
-// there was nothing to do. Of earlier removed nodes nothing is kept, so that the
-// folder does not grow with each. A crash in the middle is made good by the next
-// call: the identity is moved last.
+// SetAside empties a data folder whose node was removed from its cluster, so that a new node can
+// begin there. It returns the place where the old data is now, or "" if there was nothing to do. It
+// deletes the data of nodes that were removed before, so that the folder does not grow with each.
+// It moves the identity last, so the next call completes the work after a crash in the middle.
 func SetAside(dir string) (string, error) {
 	b, err := os.ReadFile(filepath.Join(dir, identityFile))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -53,7 +52,7 @@ func SetAside(dir string) (string, error) {
 	return target, nil
 }
 
-// forgetOthers deletes what was set aside of other nodes.
+// forgetOthers deletes the data of other nodes that was set aside.
 func forgetOthers(dir, keep string) error {
 	entries, err := os.ReadDir(dir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// removed makes a folder whose node, called name, was removed.
+// removed makes a folder of a node called name that was removed from its cluster.
 func removed(t *testing.T, dir, name string) string {
 	t.Helper()
 	f := open(t, dir)
@@ -33,14 +33,14 @@ func TestTheDataOfARemovedNodeIsSetAside(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	// Whoever comes next must not go by what the node before knew.
+	// The next node in this folder must not use anything that the removed node knew.
 	if left, err := os.ReadDir(dir); err != nil || len(left) != 2 || left[0].Name() != "LOCK" || left[1].Name() != "removed" {
 		t.Errorf("%v, %v", left, err)
 	}
 	if where, err := SetAside(dir); where != "" || err != nil {
 		t.Fatal("twice: ", where, err)
 	}
-	// Another life in the same folder ends: only the newest is kept.
+	// A second node in the same folder is removed: only its data is kept.
 	second := removed(t, dir, "n1")
 	if _, err := SetAside(dir); err != nil {
 		t.Fatal(err)

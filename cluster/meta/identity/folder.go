@@ -26,19 +26,19 @@ const (
 	lockFile     = "LOCK"
 	identityFile = "identity.json"
 	raftFolder   = "raft"
-	// JournalFolder is where the log is that the node's shards share.
+	// JournalFolder is the folder of the log that the node's shards share.
 	JournalFolder = "journal"
-	// UsersFile is where the node keeps the users that its cluster had last. They go with
-	// the node: another one in its folder may belong to another cluster.
+	// UsersFile is the file with the newest users of the cluster that the node knows. It is set
+	// aside with the node: the next node in the folder may belong to another cluster.
 	UsersFile = "users.json"
-	// SecretFile is where the node keeps the secret of its cluster, and goes with the node
-	// for the same reason.
+	// SecretFile is the file with the secret of the cluster. It is set aside with the node for the
+	// same reason.
 	SecretFile = "cluster-secret"
 )
 
-// ErrArchitecture refuses another kind of processor: what it makes of a
-// logarithm, or of a product and a sum in one step, may differ in the last digit,
-// and replicas that run the same log must not differ.
+// ErrArchitecture refuses another kind of processor: its result of a logarithm, or of a product and
+// a sum in one step, may differ in the last digit, and replicas that run the same log must not
+// differ.
 var ErrArchitecture = errors.New("the nodes of a cluster run on one kind of processor, for others may calculate differently in the last digit; " +
 	"move the data with clusterctl backup and restore")
 
@@ -52,14 +52,14 @@ type Folder struct {
 	id atomic.Pointer[Identity]
 }
 
-// Open makes the folder if it is not there, locks it, and reads who lives in
-// it. It refuses what would be dangerous to use, in words.
+// Open makes the folder if it does not exist, locks it, and reads the identity in it. It refuses a
+// folder that would be dangerous to use, with an error that says why.
 func Open(dir string) (*Folder, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, fmt.Errorf("cannot make the data folder: %w", err)
 	}
-	// Its name must be as durable as what will be in it. A process that may
-	// not read the folder above has not made this one.
+	// The folder's name must be as durable as the files in it. A process that may not read the
+	// parent folder has not made this one.
 	if err := durable.Sync(filepath.Dir(filepath.Clean(dir))); err != nil && !errors.Is(err, fs.ErrPermission) {
 		return nil, fmt.Errorf("cannot make the data folder: %w", err)
 	}
@@ -94,7 +94,7 @@ func lockFolder(dir string) (*os.File, error) {
 		_ = lock.Close()
 		return nil, fmt.Errorf("cannot lock the data folder %s: %w", dir, err)
 	}
-	// For the message above only: who cannot write it is still locked in.
+	// The process id is only for the message above: the lock holds even if it cannot be written.
 	if lock.Truncate(0) == nil {
 		_, _ = lock.WriteAt(fmt.Appendf(nil, "%d\n", os.Getpid()), 0)
 	}
@@ -146,7 +146,7 @@ func (f *Folder) load() error {
 // Dir is the folder's path.
 func (f *Folder) Dir() string { return f.dir }
 
-// GroupDir is where a Raft group keeps its data.
+// GroupDir is the folder of a Raft group's data.
 func (f *Folder) GroupDir(group uint32) string {
 	name := fmt.Sprintf("shard-%d", group)
 	if group == meta.GroupID {
@@ -155,7 +155,7 @@ func (f *Folder) GroupDir(group uint32) string {
 	return filepath.Join(f.dir, raftFolder, name)
 }
 
-// GroupDirs are where the Raft groups keep their data that have any here.
+// GroupDirs are the folders of the Raft groups that have data here.
 func (f *Folder) GroupDirs() []string {
 	var dirs []string
 	if id := f.Identity(); id != nil {
@@ -166,14 +166,14 @@ func (f *Folder) GroupDirs() []string {
 	return dirs
 }
 
-// JournalDir is where the log is that the node's shards share, if they do.
+// JournalDir is the folder of the log that the node's shards share, if they share one.
 func (f *Folder) JournalDir() string { return filepath.Join(f.dir, JournalFolder) }
 
-// Identity returns who lives here, or nil if nobody does yet. What it returns
-// is not changed later.
+// Identity returns the identity of the folder's node, or nil if there is none yet. Callers must not
+// change it; the folder does not change it either.
 func (f *Folder) Identity() *Identity { return f.id.Load() }
 
-// CheckRecovered refuses a folder whose recovery was cut short.
+// CheckRecovered refuses a folder whose recovery did not finish.
 func (f *Folder) CheckRecovered() error {
 	if id := f.Identity(); id != nil && id.Recovering {
 		return fmt.Errorf("the recovery of the data folder %s has not come to its end; run it again: clusterctl recover --dir %s --lost %s",
@@ -199,7 +199,7 @@ func (f *Folder) CheckName(name string) error {
 	return nil
 }
 
-// Found makes the folder that of a new cluster's first node.
+// Found makes the folder belong to the first node of a new cluster.
 func (f *Folder) Found(name string, creation meta.Creation) error {
 	if err := f.mustBeEmpty(name); err != nil {
 		return err
@@ -210,8 +210,8 @@ func (f *Folder) Found(name string, creation meta.Creation) error {
 	return f.save(Identity{ClusterID: NewClusterID(), Name: name, Incarnation: newIncarnation(), Architecture: Processor(), Phase: Founding, Creation: &creation})
 }
 
-// BeginJoin makes the folder that of a node which asks to be taken in. It may
-// be called again after a crash, and keeps the incarnation.
+// BeginJoin makes the folder belong to a node that asks to join a cluster. It may be called again
+// after a crash, and then keeps the incarnation.
 func (f *Folder) BeginJoin(name string) error {
 	if id := f.Identity(); id != nil && id.Phase == Joining {
 		return f.CheckName(name)
@@ -222,12 +222,12 @@ func (f *Folder) BeginJoin(name string) error {
 	return f.save(Identity{Name: name, Incarnation: newIncarnation(), Architecture: Processor(), Phase: Joining})
 }
 
-// Promised is the name of the node that may found the cluster as far as this
-// folder's node is concerned; empty: it has promised nothing.
+// Promised is the name of the node to which this folder's node has granted the right to found the
+// cluster. It is empty if it has granted that right to no node.
 func (f *Folder) Promised() string { return f.Identity().Promised }
 
-// Promise notes to whom the right to found the cluster was given. It is given
-// once.
+// Promise grants the right to found the cluster to a node and records its name. The right is
+// granted once.
 func (f *Folder) Promise(name string) error {
 	return f.change(func(id *Identity) error {
 		if id.Phase != Joining || id.Promised != "" && id.Promised != name {
@@ -238,8 +238,8 @@ func (f *Folder) Promise(name string) error {
 	})
 }
 
-// Expects notes how many nodes the folder's node waits for, and returns how
-// many it waited for before; 0: it did not.
+// Expects records how many nodes the folder's node waits for. It returns how many it waited for
+// before, or 0 if it did not wait.
 func (f *Folder) Expects(nodes int) (before int, err error) {
 	before = f.Identity().Expect
 	if before == nodes {
@@ -251,9 +251,8 @@ func (f *Folder) Expects(nodes int) (before int, err error) {
 	})
 }
 
-// FoundPromised makes a node that was looking for a cluster the first of a new
-// one, of as many nodes as it expected. The right to do so must have been promised
-// to it.
+// FoundPromised turns a node that was looking for a cluster into the first node of a new one, which
+// has as many nodes as it expected. The right to do so must have been promised to it.
 func (f *Folder) FoundPromised(creation meta.Creation) error {
 	if err := creation.Validate(); err != nil {
 		return err
@@ -267,7 +266,7 @@ func (f *Folder) FoundPromised(creation meta.Creation) error {
 	})
 }
 
-// Met notes that of the nodes which a founder awaited there are enough.
+// Met records that enough of the nodes that a founder awaited have come.
 func (f *Folder) Met() error {
 	return f.change(func(id *Identity) error {
 		id.Awaited = 0
@@ -288,7 +287,7 @@ func (f *Folder) mustBeEmpty(name string) error {
 	}
 }
 
-// Joined notes which cluster has taken the node in.
+// Joined records which cluster the node has joined.
 func (f *Folder) Joined(clusterID string, creation meta.Creation) error {
 	return f.change(func(id *Identity) error {
 		if id.Phase != Joining {
@@ -299,15 +298,14 @@ func (f *Folder) Joined(clusterID string, creation meta.Creation) error {
 	})
 }
 
-// Started gives a start its number, and returns that. It is at least the time in
-// microseconds: a folder that was set back, to a copy of it or a volume's snapshot,
-// must not give a number again which shards remember. The first writes under it
-// would be taken for those of that earlier start, and answered without being run. A clock
-// that is beyond wallMaxUs is wrong, and does not count: shards refuse numbers that are
-// centuries ahead.
+// Started gives a start of the node its number, and returns it. The number is at least the time in
+// microseconds: a folder may be set back to a copy of it, or to a volume's snapshot, and must not
+// give a number again that shards remember. They would take the first writes under it for those of
+// the earlier start, and answer them without running them. A clock beyond wallMaxUs is wrong and
+// does not count: shards refuse numbers that are centuries ahead.
 func (f *Folder) Started() (boot uint64, err error) { return f.StartedBehind(0) }
 
-// StartedBehind is Started for a number that is greater than another one.
+// StartedBehind is Started with a number that is also greater than other.
 func (f *Folder) StartedBehind(other uint64) (boot uint64, err error) {
 	err = f.change(func(id *Identity) error {
 		id.Boot = nextBoot(max(id.Boot, other), time.Now())
@@ -317,10 +315,10 @@ func (f *Folder) StartedBehind(other uint64) (boot uint64, err error) {
 	return boot, err
 }
 
-// wallMaxUs is the beginning of the year 2100 in microseconds.
+// wallMaxUs is the beginning of the year 2100, in microseconds.
 const wallMaxUs = 4_102_444_800_000_000
 
-// nextBoot is the number of a start that comes behind another one.
+// nextBoot returns a start's number; last is a number that it must exceed.
 func nextBoot(last uint64, now time.Time) uint64 {
 	if wall := now.UnixMicro(); wall > 0 && wall <= wallMaxUs {
 		return max(last+1, uint64(wall))
@@ -328,8 +326,8 @@ func nextBoot(last uint64, now time.Time) uint64 {
 	return last + 1
 }
 
-// Opened notes that a Raft group has its data on disk now. From now on the
-// folder is refused if it is missing.
+// Opened records that a Raft group has its data on disk now. From then on a folder without that
+// data is refused.
 func (f *Folder) Opened(group uint32) error {
 	if slices.Contains(f.Identity().Groups, group) {
 		return nil
@@ -342,11 +340,10 @@ func (f *Folder) Opened(group uint32) error {
 	})
 }
 
-// DroppedSince is the newest going for which a group's data was deleted; 0: it
-// never was.
+// DroppedSince returns the newest going for which a group's data was deleted, or 0 if it never was.
 func (f *Folder) DroppedSince(group uint32) uint64 { return f.Identity().Dropped[group] }
 
-// Pledged is what the last replica of a group has promised whose data was deleted.
+// Pledged returns what the last replica of a group had promised before its data was deleted.
 func (f *Folder) Pledged(group uint32) Pledge {
 	if id := f.Identity(); id != nil {
 		return id.Pledges[group]
@@ -354,9 +351,9 @@ func (f *Folder) Pledged(group uint32) Pledge {
 	return Pledge{}
 }
 
-// Drop deletes the data of a group that has let go of this node, and notes for
-// which going it did, and what is left to keep of its promises. The group must be
-// closed. What a crash leaves of it is deleted when the folder is opened again.
+// Drop deletes the data of a group that has removed this node. It records for which going it does
+// so, and which promises of the replica stay. The group must be closed. If a crash interrupts the
+// deletion, the next Open completes it.
 func (f *Folder) Drop(group uint32, since uint64, left Pledge) error {
 	err := f.change(func(id *Identity) error {
 		id.Groups = slices.DeleteFunc(slices.Clone(id.Groups), func(g uint32) bool { return g == group })
@@ -381,7 +378,7 @@ func (f *Folder) Drop(group uint32, since uint64, left Pledge) error {
 	return f.finishDrop(group)
 }
 
-// finishDrop deletes what Drop has noted.
+// finishDrop deletes the data that Drop has recorded for deletion.
 func (f *Folder) finishDrop(group uint32) error {
 	if err := os.RemoveAll(f.GroupDir(group)); err != nil {
 		return fmt.Errorf("cannot delete the data of a group that this node has left: %w", err)
@@ -395,7 +392,7 @@ func (f *Folder) finishDrop(group uint32) error {
 	})
 }
 
-// Settle notes that a founder has created its cluster.
+// Settle records that a founder has created its cluster.
 func (f *Folder) Settle() error {
 	return f.change(func(id *Identity) error {
 		if id.Phase == Founding {
@@ -405,7 +402,7 @@ func (f *Folder) Settle() error {
 	})
 }
 
-// KeepLogStore notes the log store of a folder that has none yet. A folder keeps the one
+// KeepLogStore records the log store of a folder that has none yet. A folder keeps the log store
 // that it was made with.
 func (f *Folder) KeepLogStore(kind string) error {
 	if f.Identity().LogStore != "" {
@@ -417,8 +414,8 @@ func (f *Folder) KeepLogStore(kind string) error {
 	})
 }
 
-// SawVersion notes that the cluster is at a version, so that no program opens
-// the folder that does not know it.
+// SawVersion records that the cluster is at a version, so that no program that does not know the
+// version opens the folder.
 func (f *Folder) SawVersion(version int) error {
 	if id := f.Identity(); id != nil && id.ClusterVersion >= version {
 		return nil
@@ -429,8 +426,8 @@ func (f *Folder) SawVersion(version int) error {
 	})
 }
 
-// BeginRecovery notes which nodes are given up, before the first group is
-// changed; EndRecovery, that all groups have been.
+// BeginRecovery records which nodes are given up, before the first group is changed. EndRecovery
+// records that all groups have been changed.
 func (f *Folder) BeginRecovery(lost []meta.NodeID) error {
 	return f.change(func(id *Identity) error {
 		all := append(slices.Clone(id.Lost), lost...)
@@ -440,8 +437,8 @@ func (f *Folder) BeginRecovery(lost []meta.NodeID) error {
 	})
 }
 
-// EndRecovery lets the folder be used again. Who was awaited is no more: the
-// operator has said with whom to go on.
+// EndRecovery allows the folder to be used again. The node stops waiting for nodes: the operator
+// has said which nodes go on.
 func (f *Folder) EndRecovery() error {
 	return f.change(func(id *Identity) error {
 		id.Recovering, id.Awaited = false, 0
@@ -449,8 +446,8 @@ func (f *Folder) EndRecovery() error {
 	})
 }
 
-// MarkRemoved notes that the cluster has let go of the node; the folder is
-// refused from now on, with why.
+// MarkRemoved records that the cluster has removed the node. From then on the folder is refused,
+// with the reason why.
 func (f *Folder) MarkRemoved(why string) error {
 	return f.change(func(id *Identity) error {
 		id.Phase, id.Why = Removed, why
@@ -496,7 +493,7 @@ func (f *Folder) saveLocked(id Identity) error {
 	return nil
 }
 
-// replaceFile puts a file in place so that a crash leaves the old or the new.
+// replaceFile replaces a file so that after a crash either the old or the new one is there.
 func replaceFile(path string, b []byte) error {
 	tmp := path + ".tmp"
 	file, err := os.OpenFile(tmp, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o644)

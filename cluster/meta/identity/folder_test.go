@@ -36,7 +36,7 @@ func ok(t *testing.T, err error) {
 	}
 }
 
-// says wants an error with all these words in it.
+// says checks that an error has all these words in it.
 func says(t *testing.T, err error, words ...string) {
 	t.Helper()
 	for _, w := range words {
@@ -68,8 +68,8 @@ func TestAFounderIsTheSameAfterRestart(t *testing.T) {
 	}
 }
 
-// Shards remember what a start has written by its number, so no other start may
-// have it: not the next one, and none of a folder that was set back to a copy of it.
+// Shards remember the writes of a start by its number, so no other start may have it: neither the
+// next one, nor one of a folder that was set back to an older copy.
 func TestEveryStartHasItsOwnBoot(t *testing.T) {
 	f := open(t, t.TempDir())
 	ok(t, f.Found("n1", creation()))
@@ -192,7 +192,7 @@ func TestUnreadableIdentityIsSaid(t *testing.T) {
 		ok(t, os.WriteFile(filepath.Join(dir, identityFile), []byte(content), 0o644))
 		_, err := Open(dir)
 		says(t, err, words)
-		// A folder that was refused is not left locked.
+		// A folder that was refused must not stay locked.
 		ok(t, os.Remove(filepath.Join(dir, identityFile)))
 		open(t, dir)
 	}
@@ -211,8 +211,8 @@ func TestACrashWhileWritingLeavesTheOldIdentity(t *testing.T) {
 	ok(t, err)
 }
 
-// A replica that was given up is gone for good, whatever a crash leaves of it,
-// and the folder remembers for which going that was.
+// A replica that was dropped is gone for good, whatever a crash leaves of it, and the folder
+// remembers for which going that was.
 func TestADroppedGroupIsGoneAndIsNotMissed(t *testing.T) {
 	f := open(t, t.TempDir())
 	ok(t, f.Found("n1", creation()))
@@ -230,7 +230,7 @@ func TestADroppedGroupIsGoneAndIsNotMissed(t *testing.T) {
 	if f.DroppedSince(1) != 70 || f.DroppedSince(0) != 0 || f.Pledged(1) != left || f.Pledged(0) != (Pledge{}) {
 		t.Fatalf("%+v", f.Identity())
 	}
-	// As a crash between the note and the deletion leaves it.
+	// A crash between the record and the deletion leaves this.
 	ok(t, f.change(func(id *Identity) error {
 		id.Groups, id.Dropping = []uint32{0, meta.GroupID}, []uint32{1}
 		return nil
@@ -241,7 +241,7 @@ func TestADroppedGroupIsGoneAndIsNotMissed(t *testing.T) {
 	if _, err := os.Stat(f.GroupDir(1)); !os.IsNotExist(err) || len(f.Identity().Dropping) > 0 {
 		t.Fatalf("what was to be deleted is still there: %v, %+v", err, f.Identity())
 	}
-	// It may come back, and go again.
+	// The node may get a replica again, and drop it again.
 	ok(t, os.MkdirAll(f.GroupDir(1), 0o755))
 	ok(t, os.WriteFile(filepath.Join(f.GroupDir(1), "stable.db"), []byte("x"), 0o644))
 	ok(t, f.Opened(1))
@@ -261,8 +261,8 @@ func settled(t *testing.T) *Folder {
 	return f
 }
 
-// The folder remembers the newest version that its node has seen its cluster at, and a
-// program that does not know that one refuses the folder.
+// The folder remembers the newest cluster version that its node has seen. A program that does not
+// know that version refuses the folder.
 func TestTheFolderRemembersTheClustersVersion(t *testing.T) {
 	f := settled(t)
 	known := meta.KnownVersion()
@@ -323,8 +323,8 @@ func TestWhoPromisedAnotherDoesNotFound(t *testing.T) {
 	says(t, f.FoundPromised(creation()), "no right to found")
 }
 
-// TestANewStartIsBehindAllThatWereBefore: whatever the clock says, and whatever number a
-// shard has been told of.
+// TestANewStartIsBehindAllThatWereBefore: whatever the clock says, and whatever number a shard
+// knows.
 func TestANewStartIsBehindAllThatWereBefore(t *testing.T) {
 	now := time.UnixMicro(1_800_000_000_000_000)
 	for _, c := range []struct {

@@ -1,22 +1,21 @@
-// Package identity keeps who a node is, in its data folder: the cluster's id,
-// the node's name and incarnation, and how often it was started.
+// Package identity keeps the identity of a node in its data folder: the cluster's id, the node's
+// name and incarnation, and the number of its last start.
 //
-// The incarnation is drawn when the folder is first used and lives and dies
-// with it. A node that lost its folder has lost what it promised by vote and
-// acknowledgement, so it must never answer under its old id again; with a new
-// incarnation it cannot.
+// The incarnation is drawn at random when the folder is first used, and exists only there. A node
+// that lost its folder has lost what it promised by votes and acknowledgements, so it must never
+// answer under its old id again; with a new incarnation it cannot.
 //
 // Invariants:
 //   - One process uses a folder: it holds the lock on the file LOCK, which the
 //     system frees when the process ends, however it ends.
-//   - identity.json is whole or absent: it is written beside itself, synced,
+//   - identity.json is whole or absent: it is written under another name, synced,
 //     renamed, and its folder synced.
-//   - A start's number is on disk before anybody sees it, and is not below the time,
-//     so no two starts share one.
+//   - The number of a start is on disk before any other part of the program sees
+//     it, and is not below the time, so no two starts share one.
 //   - Raft's data is never opened without the identity it was made under, and a
 //     group that was once opened is never opened empty: both would let the node
-//     vote twice. One that was given up in good order may come again, empty, and
-//     keeps what the former has promised.
+//     vote twice. A group that was dropped in good order may come again, empty,
+//     and keeps what the former replica has promised.
 package identity
 
 import (
@@ -26,25 +25,25 @@ import (
 	"lockstep/cluster/meta"
 )
 
-// formatVersion is the format of identity.json. It is raised when there is something
-// to say that an older program must not overlook.
+// formatVersion is the format of identity.json. It is raised when the file has new content that an
+// older program must not ignore.
 const formatVersion = 1
 
-// Phase is how far the folder's node has come.
+// Phase is the stage of the node's membership.
 type Phase string
 
 const (
-	// Founding: it creates its cluster. Its groups may not all be there yet.
+	// Founding: the node creates its cluster. Some of its groups may not exist yet.
 	Founding Phase = "founding"
-	// Joining: it has asked, or is about to ask, a cluster to take it in.
+	// Joining: the node asks, or is about to ask, a cluster to take it in.
 	Joining Phase = "joining"
-	// Settled: it belongs to its cluster.
+	// Settled: the node belongs to its cluster.
 	Settled Phase = "settled"
-	// Removed: its cluster has let go of it, for good.
+	// Removed: the cluster has removed the node for good.
 	Removed Phase = "removed"
 )
 
-// Identity is who a node is.
+// Identity is the identity of a node.
 type Identity struct {
 	Format int `json:"format"`
 	// ClusterID is empty while the node is joining.
@@ -56,41 +55,37 @@ type Identity struct {
 	Phase Phase  `json:"phase"`
 	// Architecture is the kind of processor (Processor) on which the data was made.
 	Architecture string `json:"architecture"`
-	// LogStore is the kind of log store that the groups' logs are kept in (raftio),
-	// those of groups that come later included.
+	// LogStore is the kind of log store of all groups (raftio), including groups that come later.
 	LogStore string `json:"log_store"`
 	// Why says why the node was removed.
 	Why string `json:"why,omitempty"`
-	// Creation is the cluster's, known unless the node is joining. A founder
-	// needs it again when it dies before the meta group has it; all need it to
-	// open their groups.
+	// Creation is the cluster's; it is nil while the node is joining. A founder needs it again if
+	// it dies before the meta group has it. Every node needs it to open its groups.
 	Creation *meta.Creation `json:"creation,omitempty"`
-	// ClusterVersion is the newest version that this node has seen its cluster at.
+	// ClusterVersion is the newest cluster version that this node has seen.
 	ClusterVersion int `json:"cluster_version"`
-	// Promised is the name of the node that may found the cluster as far as this
-	// one, which is joining, is concerned, and Expect how many nodes it expected
-	// when it last looked for them.
+	// Promised is the name of the node to which this joining node has granted the right to found
+	// the cluster. Expect is how many nodes it expected when it last looked for them.
 	Promised string `json:"promised,omitempty"`
 	Expect   int    `json:"bootstrap_expect,omitempty"`
-	// Awaited is how many nodes a founder's cluster is to have, until most of them
-	// vote; 0: there is nothing to await, or no more.
+	// Awaited is how many nodes a founder's cluster is to have, until most of them vote. It is 0 if
+	// the node waits for none, or no longer does.
 	Awaited int `json:"awaited_nodes,omitempty"`
-	// Lost are nodes that were given up with all their data when this node's
-	// groups were recovered. They must never be listened to again.
+	// Lost are nodes that were given up with all their data when this node's groups were recovered.
+	// This node must never accept anything from them again.
 	Lost []meta.NodeID `json:"lost,omitempty"`
-	// Recovering: a recovery has begun and has not ended; the folder must not be
-	// used before it has.
+	// Recovering is true while a recovery has begun and has not finished. The folder must not be
+	// used until then.
 	Recovering bool `json:"recovering,omitempty"`
-	// Groups are the Raft groups that have their data here.
+	// Groups are the Raft groups that have data here.
 	Groups []uint32 `json:"groups,omitempty"`
 	// Dropping are groups whose data is being deleted.
 	Dropping []uint32 `json:"dropping,omitempty"`
-	// Dropped is, by group, the newest going of the node (meta.Going.Since) for
-	// which its data was deleted. An older view may order the same again, while
-	// there is newer data.
+	// Dropped is, by group, the newest going of the node (meta.Going.Since) for which its data was
+	// deleted. An older view may order the same deletion again when the node has newer data.
 	Dropped map[uint32]uint64 `json:"dropped,omitempty"`
-	// Pledges are, by group, what the replicas have promised whose data was deleted.
-	// The group may get another replica here, which has the same id.
+	// Pledges are, by group, the promises of replicas whose data was deleted. The group may get
+	// another replica here, which has the same id.
 	Pledges map[uint32]Pledge `json:"pledges,omitempty"`
 }
 

@@ -7,9 +7,9 @@ import (
 	"testing"
 )
 
-// TestProcessorWithoutFMA: an amd64 that cannot add and multiply at once, as a virtual
-// machine may not, is another kind of processor than one that can: scripts get other
-// powers there. Go is told to do without, in a process of its own.
+// TestProcessorWithoutFMA: an amd64 that cannot add and multiply in one step, for example in a
+// virtual machine, is another kind of processor: scripts get other powers there. The test turns FMA
+// off for Go in a process of its own.
 func TestProcessorWithoutFMA(t *testing.T) {
 	if os.Getenv("LOCKSTEP_TEST_PROCESSOR") != "" {
 		_, _ = os.Stdout.WriteString(Processor())

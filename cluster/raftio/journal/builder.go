@@ -2,13 +2,13 @@ package journal
 
 import "github.com/hashicorp/raft"
 
-// builder puts the records of one batch together. Entries' data is not copied.
+// builder assembles the records of one batch. It does not copy the entries' data.
 type builder struct {
 	// next is the position of the next record.
 	next    uint64
 	heads   []header
 	records []raft.Log
-	// extensions is room for the records' Extensions.
+	// extensions is memory for the records' Extensions.
 	extensions []byte
 }
 
@@ -37,11 +37,11 @@ func (b *builder) pointers() []*raft.Log {
 	return p
 }
 
-// place is where record i of the batch stands.
+// place returns the place of record i of the batch.
 func (b *builder) place(i int) place { return placeOf(&b.records[i]) }
 
 func placeOf(r *raft.Log) place {
-	// recordBytes is about what a record has beside its data.
+	// recordBytes is about the length of a record without its data.
 	const recordBytes = 64
 	return place{position: r.Index, bytes: uint32(len(r.Data)) + recordBytes}
 }

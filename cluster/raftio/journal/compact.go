@@ -3,27 +3,25 @@ package journal
 import "github.com/hashicorp/raft"
 
 const (
-	// slackBytesUsual is how much more than twice its entries a journal may hold
-	// before entries at its front are written again.
+	// slackBytesUsual is how much longer than twice its entries a journal may be before entries at
+	// its front are written again.
 	slackBytesUsual = 64 << 20
-	// copyRecords and copyBytes bound what is read at the front for a short batch,
-	// and so how much longer its callers wait. For a longer one it is twice what the
-	// batch brings: at least half of the journal is dead then, so that the front
-	// goes away faster than the end grows.
+	// copyRecords and copyBytes bound how much is read at the front for a short batch, and so how
+	// much longer the callers wait. A longer batch may read twice as much as it brings: at that
+	// point at least half of the journal is dead, so the front is freed faster than the end grows.
 	copyRecords = 256
 	copyBytes   = 256 << 10
-	// pruneBlocksMin is how many blocks at the front must be dead, or pruneBytesMin
-	// how long they must be, before they are deleted: a deletion is a sync, too.
-	// pruneBlocksMax bounds one deletion where it costs the more the longer it is.
+	// Dead blocks at the front are deleted once there are pruneBlocksMin of them or they are
+	// pruneBytesMin long, because a deletion is a sync as well. pruneBlocksMax bounds one deletion,
+	// for stores in which a longer one costs more.
 	pruneBlocksMin = 8
 	pruneBytesMin  = 16 << 20
 	pruneBlocksMax = 1
 )
 
-// addCopiesLocked adds some of the entries nearest to the front to a batch, which
-// will bring so many records and bytes itself, if too much of the journal is dead.
-// The lock is open while they are read: nobody but the holder of the pen adds,
-// moves or deletes entries.
+// addCopiesLocked adds some of the entries nearest to the front to a batch if too much of the
+// journal is dead. records and bytes are the size of the batch without them. The lock is open while
+// they are read: only the holder of the pen adds, moves or deletes entries.
 func (j *Journal) addCopiesLocked(b *builder, records, bytes int) error {
 	s := &j.space
 	if s.bytes <= 2*s.liveBytes+j.slackBytes {
@@ -56,8 +54,7 @@ func (j *Journal) addCopiesLocked(b *builder, records, bytes int) error {
 	return nil
 }
 
-// read reads the record at a position; what is left in r.Extensions is the
-// group's own.
+// read reads the record at a position. It leaves the group's own Extensions in r.
 func (j *Journal) read(position uint64, r *raft.Log) (header, error) {
 	if err := j.store.GetLog(position, r); err != nil {
 		return header{}, err
@@ -67,8 +64,8 @@ func (j *Journal) read(position uint64, r *raft.Log) (header, error) {
 	return h, err
 }
 
-// pruneLocked deletes what is dead at the front, if it is worth it. The lock is
-// open while the store works.
+// pruneLocked deletes dead blocks at the front if there are enough of them. The lock is open while
+// the store works.
 func (j *Journal) pruneLocked() error {
 	n, bytes := j.space.deadFront()
 	if n < pruneBlocksMin && bytes < pruneBytesMin && !j.pruning {

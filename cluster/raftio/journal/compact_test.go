@@ -6,8 +6,7 @@ import (
 	"github.com/hashicorp/raft"
 )
 
-// meter is a disk that tells how many bytes are in it, and how many were read
-// since the last append.
+// meter is a disk that counts the bytes in it, and the bytes that were read since the last append.
 type meter struct {
 	*disk
 	read, readMost int
@@ -39,9 +38,9 @@ func (m *meter) holds(t *testing.T) (bytes int) {
 	return bytes
 }
 
-// One group has an entry and is silent, another writes and forgets. However long
-// the entries are, and they may be as long as a block: what is dead goes away,
-// and no append reads much more than it writes.
+// One group has an entry and writes nothing more, another one writes and deletes. However long the
+// entries are, and they may be as long as a block, dead records are deleted, and no append reads
+// much more than it writes.
 func TestTheJournalStaysShortHoweverLongEntriesAre(t *testing.T) {
 	for _, c := range []struct{ length, entries, together int }{
 		{1 << 20, 128, 1}, {64 << 10, 2048, 1}, {64 << 10, 2048, 32}, {100, 40_000, 400},

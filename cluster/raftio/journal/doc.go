@@ -1,17 +1,15 @@
-// Package journal lets the Raft groups of a node share one log on disk, and
-// with it the sync: what many groups append at one time is one write.
+// Package journal lets the Raft groups of a node share one log on disk, and with it the sync: the
+// entries that many groups append at the same time are one write.
 //
-// A disk syncs one file at a time, and each sync costs about the same, whether
-// it is for one entry or for a hundred. With a log per group a node of sixteen
-// shards syncs sixteen files in turn, for which each group waits; sixteen groups
-// on one disk had a quarter of the throughput of one.
+// A disk syncs one file at a time, and a sync costs about the same for one entry as for a hundred.
+// With a log per group a node of sixteen shards syncs sixteen files one after the other, and each
+// group waits for the others: sixteen groups on one disk had a quarter of the throughput of one.
 //
-// Journal stands on any raft.LogStore and hands out a Log for each group, which
-// is a raft.LogStore again. A record of the store below is one entry of one
-// group (Data, Term and Type as they are; which group's and which index, in
-// front of its Extensions), or says that entries of a group are gone. Where each
-// entry is, is kept in memory and found again by reading the journal from its
-// beginning to its end (replay.go).
+// Journal works on any raft.LogStore and returns a Log for each group, which is again a
+// raft.LogStore. A record of the store below is one entry of one group, or says that entries of a
+// group are gone. A record of an entry has the entry's Data, Term and Type; the group and the index
+// come before its Extensions. The place of each entry is kept in memory, and is found again by
+// reading the journal from its beginning to its end (replay.go).
 //
 // Invariants:
 //   - An append is acknowledged after the store below has taken it, in the order
@@ -27,7 +25,6 @@
 //     as what is in it (compact.go).
 //   - What DeleteRange did is on disk when it returns, as a record.
 //
-// Why not one bucket per group in one bbolt file: raft-boltdb has no such thing,
-// and raft-wal is twice as fast. Why not a sync shared among files: a sync is of
-// one file.
+// A bucket per group in one bbolt file was rejected: raft-boltdb cannot do that, and raft-wal is
+// twice as fast. A sync shared by several files is not possible: a sync is for one file.
 package journal

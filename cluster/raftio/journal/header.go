@@ -8,13 +8,13 @@ import (
 	"github.com/hashicorp/raft"
 )
 
-// kind is what a record says.
+// kind is the kind of a record.
 type kind uint8
 
 const (
 	// entryOf is an entry that its group appended.
 	entryOf kind = 1 + iota
-	// copyOf is one that stood nearer to the front and was written again.
+	// copyOf is an entry that was nearer to the front and was written again.
 	copyOf
 	// cutBelow: the group's entries below index are gone.
 	cutBelow
@@ -25,24 +25,25 @@ const (
 	kindEnd
 )
 
-// header is what stands in front of a record's Extensions.
+// header is the beginning of a record's Extensions.
 type header struct {
 	kind  kind
 	group uint32
-	// index is the entry's in its group, or where entries were cut.
+	// index is the index of the entry in its group, or the index of a cut.
 	index uint64
 }
 
-// headerBytes: kind, group, index, and a checksum of these and the position.
+// headerBytes is the length of a header: kind, group, index, and a checksum of these and the
+// position.
 const headerBytes = 1 + 4 + 8 + 4
 
-// ErrCorrupt: the journal is not what was written.
+// ErrCorrupt: the journal differs from what was written.
 var ErrCorrupt = errors.New("the journal is damaged")
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// appendTo writes the header of the record at a position. That the position is
-// in the checksum shows a record that came to the wrong place.
+// appendTo appends the header of the record at a position. The checksum includes the position, so a
+// record in the wrong place is detected.
 func (h header) appendTo(b []byte, position uint64) []byte {
 	begin := len(b)
 	b = append(b, byte(h.kind))
@@ -57,7 +58,7 @@ func checksum(head []byte, position uint64) uint32 {
 	return crc32.Update(crc32.Checksum(at[:], castagnoli), castagnoli, head)
 }
 
-// splitHeader takes a record's header off its Extensions.
+// splitHeader separates a record's header from the group's own Extensions.
 func splitHeader(r *raft.Log, position uint64) (h header, rest []byte, err error) {
 	b := r.Extensions
 	if r.Index != position || len(b) < headerBytes {

@@ -10,8 +10,8 @@ import (
 	"lockstep/cluster/batching"
 )
 
-// batchBytesMax bounds what is written at once for several callers; a single
-// append may be longer.
+// batchBytesMax bounds how much is written at once for several callers. A single append may be
+// longer.
 const batchBytesMax = 16 << 20
 
 // delayLimits say how long a write waits for the groups that were in the last one.
@@ -35,14 +35,14 @@ type Journal struct {
 	// again; pruning tells that blocks at the front are being deleted.
 	copied  uint64
 	pruning bool
-	// broken is why nothing can be written any more.
+	// broken is the reason why nothing can be written any more.
 	broken error
 }
 
-// request is something to be written for one group.
+// request is a write for one group.
 type request struct {
 	log *Log
-	// entries are the group's, or cut says what is gone.
+	// entries are the group's new entries; if there are none, cut says which entries are gone.
 	entries []*raft.Log
 	cut     header
 	bytes   int
@@ -53,7 +53,7 @@ type request struct {
 	err  error
 }
 
-// Open reads a journal. Nobody else may use the store from then on.
+// Open reads a journal. From then on no other code may use the store.
 func Open(store raft.LogStore) (*Journal, error) {
 	j := &Journal{store: store, slackBytes: slackBytesUsual, groups: map[uint32]*Log{}}
 	j.delay = batching.New(delayLimits, j.late)
@@ -63,8 +63,8 @@ func Open(store raft.LogStore) (*Journal, error) {
 	return j, nil
 }
 
-// Group returns the log of a group, an empty one if the journal has nothing of
-// it. There is one Log of a group.
+// Group returns the log of a group. It is empty if the journal has no entries of the group. There
+// is one Log per group.
 func (j *Journal) Group(id uint32) *Log {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -76,7 +76,7 @@ func (j *Journal) Group(id uint32) *Log {
 	return l
 }
 
-// Drop forgets a group's log: its replica has left the node.
+// Drop deletes a group's log: its replica has left the node.
 func (j *Journal) Drop(id uint32) error {
 	l := j.Group(id)
 	if first, _ := l.ends(); first == 0 {
@@ -85,7 +85,7 @@ func (j *Journal) Drop(id uint32) error {
 	return j.do(&request{log: l, cut: header{kind: dropped, group: id}})
 }
 
-// Groups are those that have entries, in no order.
+// Groups returns the groups that have entries, in no order.
 func (j *Journal) Groups() []uint32 {
 	j.mu.RLock()
 	defer j.mu.RUnlock()
@@ -98,7 +98,7 @@ func (j *Journal) Groups() []uint32 {
 	return ids
 }
 
-// do has a request written and returns when it is.
+// do has a request written, and returns when that is done.
 func (j *Journal) do(r *request) error {
 	r.wake = make(chan struct{}, 1)
 	j.mu.Lock()
@@ -114,7 +114,7 @@ func (j *Journal) do(r *request) error {
 		}
 		j.mu.Lock()
 	}
-	// The pen is ours, and r is the first of the queue.
+	// This goroutine has the pen, and r is the first request of the queue.
 	j.writing = true
 	if j.delay.Start(len(j.queue)) {
 		j.mu.Unlock()
@@ -158,8 +158,7 @@ func (j *Journal) writeLocked() {
 	}
 }
 
-// takeLocked takes the requests of one batch off the queue, the first of which
-// is the caller's own.
+// takeLocked takes the requests of one batch off the queue. The first is the caller's own.
 func (j *Journal) takeLocked() []*request {
 	n, bytes := 0, 0
 	for n < len(j.queue) && (n == 0 || bytes+j.queue[n].bytes <= batchBytesMax) {
@@ -171,8 +170,7 @@ func (j *Journal) takeLocked() []*request {
 	return batch
 }
 
-// writeBatchLocked puts a batch's records together, stores them, and notes where
-// they are.
+// writeBatchLocked makes the records of a batch, stores them, and records their places.
 func (j *Journal) writeBatchLocked(batch []*request) error {
 	b, records, bytes := builder{next: j.space.end}, 0, 0
 	for _, r := range batch {
@@ -201,14 +199,14 @@ func (j *Journal) writeBatchLocked(batch []*request) error {
 	return nil
 }
 
-// wroteLocked notes one record that is on disk now.
+// wroteLocked records that one record is on disk.
 func (j *Journal) wroteLocked(b *builder, i int) {
 	h, at := b.heads[i], b.place(i)
 	j.space.grow(at)
 	l := j.groups[h.group]
 	switch h.kind {
 	case entryOf:
-		// Raft deletes what it takes the place of before; to be sure, here too.
+		// Raft deletes entries before it replaces them; to be sure, do it here as well.
 		j.space.free(l.places.cutFrom(h.index)...)
 		l.places.push(h.index, at)
 		j.space.use(at)

@@ -12,7 +12,7 @@ import (
 	"github.com/hashicorp/raft"
 )
 
-// disk is a store that counts, can be made to wait, and fails on demand.
+// disk is a store that counts its calls, can be made to wait, and fails on demand.
 type disk struct {
 	*raft.InmemStore
 	mu      sync.Mutex
@@ -36,7 +36,7 @@ func (d *disk) StoreLogs(logs []*raft.Log) error {
 	if err != nil {
 		return err
 	}
-	// What a store keeps must not change when the caller's memory does.
+	// The entries in the store must not change when the caller's memory does.
 	kept := make([]*raft.Log, len(logs))
 	for i, l := range logs {
 		c := *l
@@ -72,7 +72,7 @@ func entries(first, last, term uint64) (logs []*raft.Log) {
 	return logs
 }
 
-// model is what a group's log should hold: the terms of its entries.
+// model is the expected contents of a group's log: the terms of its entries.
 type model struct {
 	first uint64
 	terms []uint64
@@ -80,7 +80,7 @@ type model struct {
 
 func (m *model) last() uint64 { return m.first + uint64(len(m.terms)) - 1 }
 
-// same compares a log to what it should hold.
+// same compares a log with its model.
 func (m *model) same(t *testing.T, l *Log) {
 	t.Helper()
 	first, last := l.ends()
@@ -109,8 +109,8 @@ func (m *model) same(t *testing.T, l *Log) {
 	}
 }
 
-// Whatever groups append and delete, with crashes in between, each has its log
-// back; and the journal stays about as long as what is in it.
+// Whatever groups append and delete, with crashes in between, each finds its log again, and the
+// journal stays about as long as its entries.
 func TestGroupsKeepTheirLogs(t *testing.T) {
 	for seed := range uint64(4) {
 		rng := rand.New(rand.NewPCG(seed, 1))
@@ -122,7 +122,7 @@ func TestGroupsKeepTheirLogs(t *testing.T) {
 			models[i].first = 1
 		}
 		for range 4000 {
-			// Group 0 writes much, the last hardly ever.
+			// Group 0 writes much, the last one rarely.
 			g := min(rng.IntN(len(models)), rng.IntN(len(models)))
 			m, l := &models[g], j.Group(uint32(g))
 			switch n := rng.IntN(100); {
@@ -148,7 +148,7 @@ func TestGroupsKeepTheirLogs(t *testing.T) {
 				must(t, j.Drop(uint32(g)))
 				m.terms = nil
 			case n == 96 && len(m.terms) > 0:
-				// As when a snapshot was installed past the end of the log.
+				// As after a snapshot was installed past the end of the log.
 				must(t, l.DeleteRange(m.first, m.last()))
 				m.first, m.terms = m.last()+100, []uint64{7}
 				must(t, l.StoreLogs(entries(m.first, m.first, 7)))
@@ -178,7 +178,7 @@ func TestGroupsKeepTheirLogs(t *testing.T) {
 	}
 }
 
-// waiting waits until so many appends wait.
+// waiting waits until a number of appends wait.
 func waiting(t *testing.T, j *Journal, appends int) {
 	t.Helper()
 	tick := time.NewTicker(time.Millisecond)
@@ -196,7 +196,7 @@ func waiting(t *testing.T, j *Journal, appends int) {
 	}
 }
 
-// What groups append while another append is on its way goes out as one.
+// Entries that groups append while another append is being written are written together.
 func TestAppendsThatWaitAreWrittenTogether(t *testing.T) {
 	const groups = 16
 	store := newDisk()
@@ -305,8 +305,8 @@ func TestWrongRangesAreRefused(t *testing.T) {
 	m.same(t, l)
 }
 
-// An entry takes the place of one that stands there, and of all behind it, also
-// when the journal is opened anew.
+// An entry replaces the entry at its index and all behind it, also when the journal is opened
+// again.
 func TestAnEntryInThePlaceOfOthersEndsTheLog(t *testing.T) {
 	store := newDisk()
 	j := opened(t, store)
@@ -317,8 +317,8 @@ func TestAnEntryInThePlaceOfOthersEndsTheLog(t *testing.T) {
 	m.same(t, opened(t, store).Group(1))
 }
 
-// A record that is damaged, or stands elsewhere, is found when the journal is
-// opened, and when it is read.
+// A record that is damaged or in the wrong place is detected when the journal is opened, and when
+// the record is read.
 func TestDamageIsFound(t *testing.T) {
 	for what, damage := range map[string]func(*raft.Log){
 		"kind":  func(r *raft.Log) { r.Extensions[0] ^= 1 },
@@ -326,7 +326,7 @@ func TestDamageIsFound(t *testing.T) {
 		"index": func(r *raft.Log) { r.Extensions[5] ^= 1 },
 		"sum":   func(r *raft.Log) { r.Extensions[13] ^= 1 },
 		"short": func(r *raft.Log) { r.Extensions = r.Extensions[:5] },
-		// It says that it belongs here, and does not.
+		// The header claims to belong here, but does not.
 		"place": func(r *raft.Log) { r.Extensions = header{entryOf, 1, 2}.appendTo(nil, 3) },
 	} {
 		store := newDisk()
@@ -346,7 +346,7 @@ func TestDamageIsFound(t *testing.T) {
 	}
 }
 
-// A group of which only a part is there: the others' logs are of no use either.
+// If a part of one group is missing, the logs of the others are of no use either.
 func TestMissingEntryIsFound(t *testing.T) {
 	store := newDisk()
 	j := opened(t, store)

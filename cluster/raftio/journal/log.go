@@ -6,8 +6,8 @@ import (
 	"github.com/hashicorp/raft"
 )
 
-// Log is one group's log in the journal; a raft.LogStore. It may be read, and
-// cut at its front, while it is appended to.
+// Log is one group's log in the journal, as a raft.LogStore. It may be read, and cut at its front,
+// during an append.
 type Log struct {
 	journal *Journal
 	group   uint32
@@ -47,7 +47,7 @@ func (l *Log) GetLog(index uint64, into *raft.Log) error {
 			into.Index = index
 			return nil
 		}
-		// It may have been written again elsewhere while we looked for it here.
+		// The entry may have been moved while it was read here.
 		if after, ok := l.find(index); ok && after == before {
 			if err == nil {
 				err = ErrCorrupt
@@ -66,8 +66,8 @@ func (l *Log) find(index uint64) (place, bool) {
 // StoreLog implements raft.LogStore.
 func (l *Log) StoreLog(e *raft.Log) error { return l.StoreLogs([]*raft.Log{e}) }
 
-// StoreLogs implements raft.LogStore. Entries must follow each other, and the
-// last one of the log.
+// StoreLogs implements raft.LogStore. The entries must follow each other and the last entry of the
+// log.
 func (l *Log) StoreLogs(entries []*raft.Log) error {
 	if len(entries) == 0 {
 		return nil

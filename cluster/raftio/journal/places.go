@@ -1,13 +1,12 @@
 package journal
 
-// place is where an entry stands.
+// place is the position of an entry, and its length.
 type place struct {
 	position uint64
 	bytes    uint32
 }
 
-// places are where the entries of one group stand, from index first on, without
-// a gap.
+// places are the places of the entries of one group, from index first on, without a gap.
 type places struct {
 	first uint64
 	at    []place
@@ -30,7 +29,7 @@ func (p *places) find(index uint64) (place, bool) {
 	return p.at[index-p.first], true
 }
 
-// push adds the entry behind the last; of an empty log, any entry.
+// push adds the entry behind the last one. If the log is empty, it may have any index.
 func (p *places) push(index uint64, at place) {
 	if p.empty() {
 		p.first = index
@@ -38,10 +37,10 @@ func (p *places) push(index uint64, at place) {
 	p.at = append(p.at, at)
 }
 
-// move says that an entry stands elsewhere now.
+// move records a new place of an entry.
 func (p *places) move(index uint64, at place) { p.at[index-p.first] = at }
 
-// cutBelow takes the entries below index away and returns them.
+// cutBelow removes the entries below index and returns their places.
 func (p *places) cutBelow(index uint64) []place {
 	if p.empty() || index <= p.first {
 		return nil
@@ -49,14 +48,14 @@ func (p *places) cutBelow(index uint64) []place {
 	n := min(index-p.first, uint64(len(p.at)))
 	gone := p.at[:n:n]
 	p.at, p.first = p.at[n:], p.first+n
-	// What is gone from the front of a slice is held by what is left of it.
+	// A slice keeps the memory of elements that were cut off its front.
 	if cap(p.at) > 4*len(p.at) {
 		p.at = append(make([]place, 0, 2*len(p.at)), p.at...)
 	}
 	return gone
 }
 
-// cutFrom takes the entries from index on away and returns them.
+// cutFrom removes the entries from index on and returns their places.
 func (p *places) cutFrom(index uint64) []place {
 	if p.empty() {
 		return nil

@@ -6,11 +6,10 @@ import (
 	"github.com/hashicorp/raft"
 )
 
-// replay reads the whole journal and finds out where each entry is.
+// replay reads the whole journal and finds the place of each entry.
 //
-// The front may have been cut off, and with it what was dead there: an entry
-// may be met whose predecessors come only later, as copies, and a copy whose
-// original is gone.
+// Dead records may have been cut off with the front. So replay may meet an entry whose predecessors
+// come only later, as copies, and a copy whose original is gone.
 func (j *Journal) replay() error {
 	first, err := j.store.FirstIndex()
 	if err != nil {
@@ -50,7 +49,7 @@ func (j *Journal) replay() error {
 	return nil
 }
 
-// traces is what replay has met of a group.
+// traces are the records of a group that replay has met.
 type traces struct {
 	entries map[uint64]place
 	// low and high bound the indexes in entries, if there are any.
@@ -95,7 +94,7 @@ func (t *traces) cutBelow(index uint64) {
 	}
 }
 
-// places puts in order what was met.
+// places returns the places of the entries that replay has met, in order.
 func (t *traces) places() (places, error) {
 	var p places
 	for index := t.low; len(t.entries) > 0 && index <= t.high; index++ {

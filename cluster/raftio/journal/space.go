@@ -3,35 +3,35 @@ package journal
 import "sort"
 
 const (
-	// blockRecordsMax and blockBytesMax bound what is counted together, and so what
-	// a single entry in use keeps on disk; a block has at least one record.
+	// blockRecordsMax and blockBytesMax bound a block, and so how much space on disk a single live
+	// entry keeps. A block has at least one record.
 	blockRecordsMax = 1024
 	blockBytesMax   = 4 << 20
 )
 
-// block counts the records from begin up to where the next one begins.
+// block counts the records from begin up to the begin of the next block.
 type block struct {
 	begin uint64
-	// records are all, live those that hold an entry which is still there.
+	// records counts all records, live those that hold an entry that still exists.
 	records, live int
 	bytes         int64
 }
 
 func (b *block) full() bool { return b.records >= blockRecordsMax || b.bytes >= blockBytesMax }
 
-// space is how much of the journal is in use, block after block. The last block
-// takes the next record, unless it is full.
+// space records how much of the journal is live, block by block. The next record goes into the last
+// block, unless it is full.
 type space struct {
-	// end is the position of the next record; the journal begins at begin.
+	// begin is the position at which the journal begins, end that of the next record.
 	begin, end uint64
 	blocks     []block
-	// bytes are of all records, liveBytes of those in use.
+	// bytes is the length of all records, liveBytes that of the live ones.
 	bytes, liveBytes int64
 }
 
 func newSpace(begin uint64) space { return space{begin: begin, end: begin} }
 
-// at is the number of the block in which a record stands.
+// at returns the number of the block of a record.
 func (s *space) at(position uint64) int {
 	return sort.Search(len(s.blocks), func(i int) bool { return s.blocks[i].begin > position }) - 1
 }
@@ -48,13 +48,13 @@ func (s *space) grow(p place) {
 	s.end = p.position + 1
 }
 
-// use counts a record as one in use.
+// use counts a record as live.
 func (s *space) use(p place) {
 	s.blocks[s.at(p.position)].live++
 	s.liveBytes += int64(p.bytes)
 }
 
-// free counts records as used no longer.
+// free counts records as no longer live.
 func (s *space) free(gone ...place) {
 	for _, p := range gone {
 		s.blocks[s.at(p.position)].live--
@@ -62,8 +62,8 @@ func (s *space) free(gone ...place) {
 	}
 }
 
-// nextLive is the first position from one on whose block holds anything in use;
-// s.end if there is none.
+// nextLive returns the first position, from one on, whose block has a live record, or s.end if
+// there is none.
 func (s *space) nextLive(position uint64) uint64 {
 	if position >= s.end {
 		return s.end
@@ -76,8 +76,8 @@ func (s *space) nextLive(position uint64) uint64 {
 	return s.end
 }
 
-// deadFront is how many blocks at the front are full and hold nothing in use,
-// and how long they are.
+// deadFront returns how many blocks at the front are full and have no live record, and their length
+// in bytes.
 func (s *space) deadFront() (n int, bytes int64) {
 	for n < len(s.blocks) && s.blocks[n].live == 0 && s.blocks[n].full() {
 		bytes += s.blocks[n].bytes
@@ -86,7 +86,7 @@ func (s *space) deadFront() (n int, bytes int64) {
 	return n, bytes
 }
 
-// cut takes n blocks off the front.
+// cut removes n blocks from the front.
 func (s *space) cut(n int) {
 	for i := range n {
 		s.bytes -= s.blocks[i].bytes

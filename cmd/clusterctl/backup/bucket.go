@@ -26,29 +26,30 @@ const BucketScheme = "s3://"
 // BucketOptions say how to reach S3-compatible storage. An empty field comes from
 // the environment, by the names that Amazon's tools use.
 type BucketOptions struct {
-	// Endpoint is a URL; empty: AWS_ENDPOINT_URL_S3, AWS_ENDPOINT_URL, or Amazon's.
+	// Endpoint is a URL. If it is empty, AWS_ENDPOINT_URL_S3, AWS_ENDPOINT_URL, or Amazon's is
+	// used.
 	Endpoint string
-	// Region: AWS_REGION, AWS_DEFAULT_REGION.
+	// Region is the region. If it is empty, AWS_REGION or AWS_DEFAULT_REGION is used.
 	Region string
-	// AccessKey and SecretKey: AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and
-	// AWS_SESSION_TOKEN, then the files of Amazon's tools, then the role of a pod.
+	// AccessKey and SecretKey are credentials. If they are empty, AWS_ACCESS_KEY_ID,
+	// AWS_SECRET_ACCESS_KEY and AWS_SESSION_TOKEN are used, then the files of Amazon's tools, then
+	// the role of a pod.
 	AccessKey, SecretKey string
-	// PartMB is the size of the pieces of a large file, in MiB; each file that is
-	// written holds one in memory, and may have 10 000.
+	// PartMB is the size of the pieces of a large file, in MiB. Each file that is being written has
+	// one piece in memory, and may have 10 000 pieces.
 	PartMB int
 }
 
 const (
 	// partMBMin is S3's.
 	partMBMin = 5
-	// bucketSilenceMax is how long storage may neither take nor give a byte while
-	// something is under way.
+	// bucketSilenceMax is how long a transfer may go without a byte in either direction.
 	bucketSilenceMax = 90 * time.Second
 	// smallBytes is the size up to which a file is written in one request.
 	smallBytes = 1 << 20
-	// bucketTries is how often a request is made whose errors are temporary.
+	// bucketTries is how often a request with a temporary error is made.
 	bucketTries = 5
-	// undoMax bounds the time in which Undo deletes what was written.
+	// undoMax bounds how long Undo may take to delete the written files.
 	undoMax = 30 * time.Second
 )
 
@@ -62,7 +63,7 @@ type bucket struct {
 	written []string
 }
 
-// OpenStore is the store of a name: a folder, or s3://BUCKET/PREFIX.
+// OpenStore opens the store with a name: a folder, or s3://BUCKET/PREFIX.
 func OpenStore(where string, opt *BucketOptions) (Store, error) {
 	rest, isBucket := strings.CutPrefix(where, BucketScheme)
 	if !isBucket {
@@ -160,7 +161,7 @@ func (b *bucket) Open(ctx context.Context, name string) (io.ReadCloser, int64, e
 	return object, info.Size, nil
 }
 
-// said turns a missing file into fs.ErrNotExist, and adds the name of the place.
+// said turns the error for a missing file into fs.ErrNotExist, and adds the place to the message.
 func (b *bucket) said(err error, name string) error {
 	if minio.ToErrorResponse(err).Code == minio.NoSuchKey {
 		err = fs.ErrNotExist
@@ -168,7 +169,7 @@ func (b *bucket) said(err error, name string) error {
 	return fmt.Errorf("%s/%s: %w", b, name, err)
 }
 
-// Claim implements Sink. Uploads that broke off under this prefix are ended.
+// Claim implements Sink. It ends interrupted uploads under this prefix.
 func (b *bucket) Claim(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel() // ends the listing

@@ -16,10 +16,10 @@ import (
 	"lockstep/proto/admin"
 )
 
-// Target is a cluster, by one of its nodes.
+// Target is a cluster, reached through one of its nodes.
 type Target struct {
 	Addr, User, Password string
-	// TLS is nil without TLS.
+	// TLS is nil for a connection without TLS.
 	TLS *tls.Config
 	// Timeout is how long the node may take for one answer.
 	Timeout time.Duration
@@ -47,8 +47,7 @@ func Begin(ctx context.Context, c *redis.Client) (*admin.Backup, error) {
 	return &b, nil
 }
 
-// Note tells the cluster that a backup of it has been made, so that its nodes can
-// tell how old the newest one is.
+// Note tells the cluster that a backup was made, so that its nodes know the age of the newest one.
 func Note(ctx context.Context, c *redis.Client, m *Manifest) error {
 	return c.Do(ctx, "LOCKSTEP", "BACKUP", "DONE", m.BeganMs).Err()
 }
@@ -102,8 +101,8 @@ func (p *part) Read(b []byte) (int, error) {
 	return n, nil
 }
 
-// TallyCluster makes a cut, returns it, and tallies what the cluster holds there. It
-// leaves out keys that have expired by the cut, and the mark of a load.
+// TallyCluster makes a cut and tallies the cluster's contents in it. It leaves out keys that have
+// expired by then, and the mark of a load.
 func TallyCluster(ctx context.Context, c *redis.Client) (*Tally, error) {
 	b, err := Begin(ctx, c)
 	if err != nil {
@@ -132,8 +131,8 @@ func TallyCluster(ctx context.Context, c *redis.Client) (*Tally, error) {
 	return sum, err
 }
 
-// eachPart reads all parts concurrently, because none may wait long. The first error
-// ends the others.
+// eachPart reads all parts concurrently, because no part may wait long. The first error ends the
+// others.
 func eachPart(ctx context.Context, b *admin.Backup, read func(ctx context.Context, i int) error) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -149,8 +148,8 @@ func eachPart(ctx context.Context, b *admin.Backup, read func(ctx context.Contex
 	return context.Cause(ctx)
 }
 
-// Holdings says what is in a cluster, "" if it is empty. INFO would not do: it describes
-// the node alone, which may have just begun to follow.
+// Holdings says what a cluster holds, or returns "" if it is empty. INFO would not be enough: it
+// describes only the node, which may have just begun to follow.
 func Holdings(ctx context.Context, c *redis.Client) (string, error) {
 	sizes, err := sizesOf(ctx, c)
 	if err != nil {
@@ -172,7 +171,7 @@ func Holdings(ctx context.Context, c *redis.Client) (string, error) {
 	return strings.Join(held, "; "), nil
 }
 
-// sizesOf counts the keys of each database, as the shards' leaders know them.
+// sizesOf counts the keys of each database, as reported by the shards' leaders.
 func sizesOf(ctx context.Context, c *redis.Client) (sizes [engine.Databases]*redis.IntCmd, err error) {
 	conn := c.Conn()
 	defer conn.Close()

@@ -98,7 +98,7 @@ func (m *Manifest) writeRest(ctx context.Context, to Sink, b *admin.Backup) erro
 	)
 }
 
-// newSum adds up the progress of all parts.
+// newSum returns progress functions for the parts that report the sum of all parts.
 func newSum(b *admin.Backup, progress Progress) func(i int) func(int64) {
 	total := int64(0)
 	for _, p := range b.Parts {
@@ -117,7 +117,7 @@ func newSum(b *admin.Backup, progress Progress) func(i int) func(int64) {
 	}
 }
 
-// write writes the file and notes what went into it.
+// write writes the file, and records its length and checksum.
 func (f *File) write(ctx context.Context, to Sink, in io.Reader) error {
 	sum := &summed{in: in, hash: sha256.New()}
 	err := to.Write(ctx, f.File, sum)
@@ -125,7 +125,7 @@ func (f *File) write(ctx context.Context, to Sink, in io.Reader) error {
 	return err
 }
 
-// summed counts and checksums what is read of a file.
+// summed counts and checksums the bytes that are read from a file.
 type summed struct {
 	in    io.Reader
 	hash  hash.Hash
@@ -138,7 +138,7 @@ type summed struct {
 // Read implements io.Reader.
 func (s *summed) Read(p []byte) (int, error) {
 	if s.failed != nil {
-		return 0, s.failed // Once broken, for good: the parser may have hidden it.
+		return 0, s.failed // The parser may have dropped the error.
 	}
 	n, err := s.in.Read(p)
 	if err != nil && err != io.EOF {
@@ -211,7 +211,7 @@ func (f *File) check(ctx context.Context, from Source, told func(int64), read fu
 	return nil
 }
 
-// damage is an error that would come again if the file were read again.
+// damage is an error that would also come if the file were read again.
 type damage struct{ error }
 
 // Unwrap implements the interface of package errors.

@@ -11,15 +11,15 @@ import (
 	"lockstep/engine"
 )
 
-// HoldMs is added to the time at which a key expires while a cluster follows a
-// running server. No true time is as late, so that Release knows what is held.
+// HoldMs is added to the expiry of each key while a cluster follows a running server. No real
+// expiry is that late, so Release can recognise held keys.
 const HoldMs = int64(1) << 62
 
-// Release gives the keys of a cluster that are held the time at which they
-// expire; those that are due are gone then. It may be begun again.
+// Release gives the held keys of a cluster their real expiry; keys that are due are then gone. It
+// may be repeated.
 func Release(ctx context.Context, opt *LoadOptions) error {
 	l := &loader{opt: opt}
-	for db := range engine.Databases { // each: INFO may not know of a key that is new
+	for db := range engine.Databases { // all of them: INFO may not know a new key yet
 		if err := l.release(ctx, db); err != nil {
 			return err
 		}
@@ -27,7 +27,7 @@ func Release(ctx context.Context, opt *LoadOptions) error {
 	return nil
 }
 
-// release walks a database; some batches are under way beside each other.
+// release walks through a database. Several batches run at the same time.
 func (l *loader) release(ctx context.Context, db int) error {
 	c := l.opt.Target.Dial(db)
 	defer c.Close()
@@ -54,7 +54,7 @@ func (l *loader) release(ctx context.Context, db int) error {
 	return group.Wait()
 }
 
-// releaseStep is how many keys a batch has, about.
+// releaseStep is about how many keys a batch has.
 const releaseStep = 1000
 
 func releaseKeys(ctx context.Context, c *redis.Client, keys []string) error {
@@ -82,7 +82,7 @@ func releaseKeys(ctx context.Context, c *redis.Client, keys []string) error {
 	return err
 }
 
-// Databases are the databases of a server that hold keys.
+// Databases returns the databases of a server that hold keys.
 func Databases(ctx context.Context, c *redis.Client) ([]int, error) {
 	text, err := c.Info(ctx, "keyspace").Result()
 	var list []int

@@ -19,14 +19,14 @@ import (
 // LoadOptions say how files are loaded into a cluster.
 type LoadOptions struct {
 	Target Target
-	// KeysPerSec limits the rate; 0 is as fast as the cluster takes keys.
+	// KeysPerSec limits the rate; 0 means no limit.
 	KeysPerSec int
 	// Workers is how many batches are under way at once.
 	Workers int
-	// Patience is how long a batch is retried while the cluster does not take it.
+	// Patience is how long a batch is retried while the cluster refuses it.
 	Patience time.Duration
 	Progress Progress
-	// Hold: keys expire HoldMs later than the files say, until Release.
+	// Hold makes keys expire HoldMs later than the files say, until Release.
 	Hold bool
 }
 
@@ -57,7 +57,7 @@ type loader struct {
 	total int64
 }
 
-// batch is keys of one database.
+// batch is a number of keys of one database.
 type batch struct {
 	db    int
 	keys  []restored
@@ -70,8 +70,8 @@ type restored struct {
 	entry        *engine.Entry
 }
 
-// Load loads RDB files into a cluster: libraries, scripts, and keys. It replaces
-// existing keys, so that a load that broke off can be repeated.
+// Load loads RDB files into a cluster: libraries, scripts, and keys. It replaces existing keys, so
+// that an interrupted load can be repeated.
 func Load(ctx context.Context, opt *LoadOptions, from Source, files *Files) error {
 	c := opt.Target.Dial(0)
 	defer c.Close()
@@ -208,7 +208,7 @@ func (l *loader) work(ctx context.Context) error {
 	return nil
 }
 
-// restoreBatch restores keys; doing it again changes nothing.
+// restoreBatch restores keys. Repeating it changes nothing.
 func restoreBatch(ctx context.Context, conn *redis.Conn, b *batch) error {
 	pipe := conn.Pipeline()
 	pipe.Do(ctx, "SELECT", b.db)
@@ -266,7 +266,7 @@ func (l *loader) again(ctx context.Context, try func() error) error {
 	}
 }
 
-// TallyFiles tallies files, without what has expired at a time.
+// TallyFiles tallies files, without keys that have expired by a time.
 func TallyFiles(ctx context.Context, from Source, files *Files, afterMs int64) (*Tally, error) {
 	t := &Tally{AfterMs: afterMs}
 	for _, name := range files.Names {

@@ -56,8 +56,7 @@ type Shard struct {
 	Shard     int `json:"shard"`
 	FirstSlot int `json:"first_slot"`
 	LastSlot  int `json:"last_slot"`
-	// Index is where in the shard's log the file stands, StampMs the log's time
-	// there.
+	// Index is the position of the file in the shard's log, StampMs the log's time there.
 	Index   uint64 `json:"index"`
 	StampMs int64  `json:"stamp_ms"`
 	File
@@ -76,7 +75,7 @@ func (m *Manifest) Files() *Files {
 	return f
 }
 
-// all are the files beside the manifest.
+// all returns all files except the manifest.
 func (m *Manifest) all() []*File {
 	var all []*File
 	for i := range m.Shards {

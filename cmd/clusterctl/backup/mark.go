@@ -17,12 +17,12 @@ import (
 	"lockstep/engine"
 )
 
-// MarkKey is the key of the Mark (JSON, in database 0) that a cluster has during a load.
-// A load that breaks off leaves it there. So nobody takes half a backup for a whole one,
-// and the same load can be continued.
+// MarkKey is the key of the Mark (JSON, in database 0) that a cluster has during a load. An
+// interrupted load leaves it there. So half a backup cannot be mistaken for a whole one, and the
+// same load can be continued.
 const MarkKey = "lockstep:loading"
 
-// Mark says what is loaded into a cluster.
+// Mark describes the load of a cluster.
 type Mark struct {
 	// ID is the same for the same files.
 	ID string `json:"id"`
@@ -32,7 +32,8 @@ type Mark struct {
 	IntoEmpty bool `json:"into_empty"`
 	// Live is true if a running server is copied. Such a copy cannot be continued.
 	Live bool `json:"live,omitempty"`
-	// Holder is the program that loads, "" if none does. Beat counts its signs of life.
+	// Holder identifies the program that loads; it is "" if no program does. Beat counts the
+	// program's signs of life.
 	Holder string `json:"holder,omitempty"`
 	Beat   int64  `json:"beat,omitempty"`
 
@@ -40,7 +41,7 @@ type Mark struct {
 	ended bool
 }
 
-// MarkOf is the mark of a backup.
+// MarkOf returns the mark of a backup.
 func MarkOf(m *Manifest, from Source) Mark {
 	h := sha256.New()
 	for _, f := range m.all() {
@@ -49,7 +50,7 @@ func MarkOf(m *Manifest, from Source) Mark {
 	return Mark{ID: hex.EncodeToString(h.Sum(nil)), What: fmt.Sprintf("the backup of cluster %s in %s", m.Cluster, from)}
 }
 
-// MarkOfFile reads an RDB file to its end, and is its mark.
+// MarkOfFile reads an RDB file to its end, and returns its mark.
 func MarkOfFile(ctx context.Context, from Source, files *Files, progress Progress) (*Mark, error) {
 	name, done := files.Names[0], int64(0)
 	in, _, err := from.Open(ctx, name)
@@ -74,7 +75,7 @@ func MarkOfFile(ctx context.Context, from Source, files *Files, progress Progres
 // ErrNotEmpty is returned for a cluster that is not empty.
 var ErrNotEmpty = errors.New("the cluster is not empty")
 
-// Marked is the mark that a cluster has, nil if it has none.
+// Marked returns the mark of a cluster, or nil if it has none.
 func Marked(ctx context.Context, c redis.Cmdable) (*Mark, error) {
 	text, err := c.Get(ctx, MarkKey).Bytes()
 	if errors.Is(err, redis.Nil) {
@@ -97,10 +98,10 @@ const (
 	beatSilence = 5 * time.Second
 )
 
-// ErrLoading is returned if another program loads into the cluster.
+// ErrLoading is returned if another program is loading into the cluster.
 var ErrLoading = errors.New("is being loaded into this cluster at this moment")
 
-// errMarkGone ends a load: its mark is another's, or not there.
+// errMarkGone ends a load whose mark belongs to another program or is missing.
 var errMarkGone = errors.New("the key " + MarkKey + " is not this program's any more: the cluster was emptied, or another one took over")
 
 // Start marks a cluster before a load. If the cluster holds the beginning of the same
@@ -174,7 +175,7 @@ func awaitSilence(ctx context.Context, c *redis.Client, before *Mark) error {
 	return nil
 }
 
-// change replaces a mark, if it is as expected, by another one or by none.
+// change replaces the mark by next, which may be nil, if the current one is as expected.
 func (m *Mark) change(ctx context.Context, c *redis.Client, is func(now *Mark) bool, next *Mark) error {
 	for tries := 1; ; tries++ {
 		err := m.changeOnce(ctx, c, is, next)
@@ -212,8 +213,8 @@ func (m *Mark) changeOnce(ctx context.Context, c *redis.Client, is func(now *Mar
 	}, MarkKey)
 }
 
-// keep beats until ctx ends. A cluster that does not take a beat takes no keys and no
-// other mark either, so keep waits for it.
+// keep writes a beat at intervals until ctx ends. If the cluster refuses a beat, it also refuses
+// keys and other marks, so keep waits for it.
 func (m *Mark) keep(ctx context.Context, c *redis.Client, lost context.CancelCauseFunc) {
 	for Pause(ctx, beatEvery) == nil {
 		m.Beat++

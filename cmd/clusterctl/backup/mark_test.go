@@ -10,9 +10,8 @@ import (
 	"github.com/tidwall/redcon"
 )
 
-// The mark of a running server's copy is put back where the cluster was emptied. A beat
-// that has just looked, and found none, must not put it back behind its end: no backup
-// would be made any more.
+// The mark of a running server's copy is put back if the cluster is emptied. A beat that has just
+// found no mark must not put it back after End: then no backup could be made any more.
 func TestNoBeatPutsBackAMarkThatHasEnded(t *testing.T) {
 	t.Parallel()
 	var hold atomic.Bool

@@ -10,14 +10,13 @@ import (
 	"lockstep/tests/kit/standin"
 )
 
-// node answers as a node might, one command after the other.
+// node serves one connection as a node would, one command after the other.
 func node(t *testing.T, answer func(args []string) string) *Target {
 	t.Helper()
 	return &Target{Addr: standin.Serve(t, answer), Timeout: time.Minute}
 }
 
-// plain are the answers of a node whose own replicas have nothing yet, and whose shards
-// have no functions.
+// plain answers like a node whose own replicas are still empty, and whose shards have no functions.
 func plain(args []string) string {
 	switch strings.ToUpper(args[0]) {
 	case "HELLO":
@@ -30,8 +29,8 @@ func plain(args []string) string {
 	return "+OK\r\n"
 }
 
-// A node that has just joined, or begins anew, has nothing itself: what the shards hold
-// counts, or a restore would write over it.
+// A node that has just joined, or starts anew, has no keys itself. The contents of the shards
+// decide, or a restore would overwrite them.
 func TestAClusterIsNotEmptyBecauseTheNodeIs(t *testing.T) {
 	t.Parallel()
 	db := ""
@@ -53,7 +52,7 @@ func TestAClusterIsNotEmptyBecauseTheNodeIs(t *testing.T) {
 	}
 }
 
-// Nor does such a node know in which databases there are keys that are held.
+// Such a node also does not know which databases have held keys.
 func TestEveryDatabaseIsReleased(t *testing.T) {
 	t.Parallel()
 	db, set := "0", ""
@@ -82,7 +81,7 @@ func TestEveryDatabaseIsReleased(t *testing.T) {
 	}
 }
 
-// Values that are brought in pieces are in memory one by one, as other batches are.
+// Values that are sent in pieces are in memory one at a time, as other batches are.
 func TestLargeValuesDoNotGather(t *testing.T) {
 	t.Parallel()
 	const values = 3

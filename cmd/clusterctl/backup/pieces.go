@@ -19,7 +19,7 @@ import (
 // pieceStep is how much of a large value one command carries.
 const pieceStep = 1 << 20
 
-// pieces gathers the arguments of commands that build a large value.
+// pieces collects the arguments of commands that build a large value.
 type pieces struct {
 	ctx   context.Context
 	pipe  redis.Pipeliner

@@ -10,14 +10,14 @@ import (
 	"slices"
 )
 
-// Pruned says what happened to older backups.
+// Pruned lists what happened to older backups.
 type Pruned struct {
-	// Deleted and Kept are places of backups of the same cluster, the newest first;
-	// the one that was just made is not among them.
+	// Deleted and Kept are places of backups of the same cluster, the newest first, without the
+	// backup that was just made.
 	Deleted []string `json:"deleted"`
 	Kept    []string `json:"kept"`
-	// Damaged are places of such backups that lack a file, or have one too many. They do
-	// not count, and stay.
+	// Damaged are places of such backups that lack a file or have an extra one. They do not count,
+	// and are not deleted.
 	Damaged []string `json:"damaged,omitempty"`
 	// Closed are folders that this user may not read. The backups of this user are not
 	// among them, so they do not count either.
@@ -63,7 +63,7 @@ func Prune(ctx context.Context, newest Shelf, m *Manifest, keep int) (*Pruned, e
 	return done, nil
 }
 
-// older is a backup beside another.
+// older is an older backup beside the new one.
 type older struct {
 	place Shelf
 	m     *Manifest
@@ -71,7 +71,7 @@ type older struct {
 	files map[string]int64
 }
 
-// lookAt reads what is in a place. nil: it is not a backup that this program knows.
+// lookAt reads a place. It returns nil if the place is not a backup that this program knows.
 func lookAt(ctx context.Context, place Shelf) (*older, error) {
 	m, err := ReadManifest(ctx, place)
 	if errors.Is(err, ErrNoBackup) || errors.As(err, new(damage)) {
@@ -84,8 +84,8 @@ func lookAt(ctx context.Context, place Shelf) (*older, error) {
 	return &older{place, m, files}, err
 }
 
-// names are all files, the manifest first: if the deletion is interrupted, nobody takes
-// the rest for a backup.
+// names returns all files, the manifest first: if the deletion is interrupted, the rest cannot be
+// mistaken for a backup.
 func (o *older) names() []string {
 	names := []string{ManifestName}
 	for _, f := range o.m.all() {
@@ -94,7 +94,7 @@ func (o *older) names() []string {
 	return names
 }
 
-// sizes are the files of a backup and the sizes they should have.
+// sizes returns the files of a backup and the sizes that they should have.
 func (m *Manifest) sizes(manifestBytes int64) map[string]int64 {
 	sizes := map[string]int64{ManifestName: manifestBytes}
 	for _, f := range m.all() {

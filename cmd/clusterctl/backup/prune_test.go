@@ -8,8 +8,7 @@ import (
 	"testing"
 )
 
-// closed is a folder that its user may not look into, as lost+found on a disk of
-// one's own.
+// closed is a folder that the user may not read, like lost+found on a separate disk.
 type closed struct{ *Folder }
 
 // Open implements Source.
@@ -17,7 +16,7 @@ func (closed) Open(context.Context, string) (io.ReadCloser, int64, error) {
 	return nil, 0, syscall.EACCES
 }
 
-// among is a place and those beside it.
+// among is a place with others beside it.
 type among struct {
 	*Folder
 	others []Shelf
@@ -26,8 +25,8 @@ type among struct {
 // Beside implements Shelf.
 func (a among) Beside(context.Context) ([]Shelf, error) { return a.others, nil }
 
-// What may not be looked into is none of ours: it stays, is named, and keeps
-// nothing else from being deleted.
+// A folder that the user may not read is not this user's backup: it stays, is listed, and does not
+// prevent other deletions.
 func TestAClosedFolderBesideIsLeftAlone(t *testing.T) {
 	newest := among{&Folder{Dir: "new"}, []Shelf{closed{&Folder{Dir: "lost+found"}}, &Folder{Dir: t.TempDir()}}}
 	done, err := Prune(t.Context(), newest, &Manifest{Cluster: "c"}, 1)

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// Commands can make of a stream that RESTORE took what is read back nowhere else. Who
-// cannot make a backup for that is told which key to delete.
+// Commands can turn a stream that RESTORE accepted into one that cannot be read back. If it
+// prevents a backup, the error names the key to delete.
 func TestWhatCannotBeReadIsNamed(t *testing.T) {
 	const streamListpacks3 = "\x15"
 	text := "REDIS0011\xfe\x03" + streamListpacks3 + "\x06events\x01\x03bad"

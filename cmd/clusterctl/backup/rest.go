@@ -48,7 +48,7 @@ func RestoreSettings(ctx context.Context, t *Target, m *Manifest, from Source) (
 	return names, nil
 }
 
-// Users says what happened to the users of a backup.
+// Users lists what happened to the users of a backup.
 type Users struct {
 	Set []string `json:"set"`
 	// Kept are users that the cluster had with other rules. They were not changed.
@@ -119,7 +119,8 @@ func rulesOf(ctx context.Context, conn *redis.Conn) (map[string]string, error) {
 }
 
 func setUser(ctx context.Context, conn *redis.Conn, r users.Record) error {
-	// As reset does, but without the word sanitize-payload, which reset leaves behind.
+	// This does the same as reset, but without the word sanitize-payload, which reset leaves
+	// behind.
 	args := []any{"ACL", "SETUSER", r.Name, "off", "resetpass", "resetkeys", "resetchannels", "-@all", "clearselectors"}
 	for _, rule := range acl.Fields(r.Rules) {
 		args = append(args, rule)

@@ -17,7 +17,7 @@ import (
 type Source interface {
 	// String is the place as messages show it.
 	String() string
-	// Open opens a file and returns its length. fs.ErrNotExist: there is no such file.
+	// Open opens a file and returns its length. It returns fs.ErrNotExist if there is no such file.
 	Open(ctx context.Context, name string) (in io.ReadCloser, bytes int64, err error)
 }
 
@@ -30,11 +30,11 @@ type Store interface {
 // Sink is a place that a backup is written to, and read back from.
 type Sink interface {
 	Source
-	// Claim makes the place ready for a backup. It refuses a place that is not empty.
+	// Claim prepares the place for a backup. It refuses a place that is not empty.
 	Claim(ctx context.Context) error
-	// Write makes a file, whole or not at all.
+	// Write writes a file, whole or not at all.
 	Write(ctx context.Context, name string, in io.Reader) error
-	// Undo removes what was written since Claim. It does not use the context of the
+	// Undo removes everything that was written since Claim. It does not use the context of the
 	// operation that failed.
 	Undo() error
 }
@@ -42,9 +42,10 @@ type Sink interface {
 // Shelf is a place beside others, whose old backups can be deleted.
 type Shelf interface {
 	Source
-	// Beside are the other places in the same folder or under the same prefix.
+	// Beside returns the other places in the same folder or under the same prefix.
 	Beside(ctx context.Context) ([]Shelf, error)
-	// Holds are the names of everything in the place, with sizes; -1 is not a file.
+	// Holds returns the names of everything in the place, with sizes; -1 means that the name is not
+	// a file.
 	Holds(ctx context.Context) (map[string]int64, error)
 	// Delete removes files, in their order, and the place if nothing else is in it.
 	Delete(ctx context.Context, names []string) error
@@ -79,7 +80,7 @@ func (f *Folder) Open(_ context.Context, name string) (io.ReadCloser, int64, err
 	return file, info.Size(), nil
 }
 
-// Local is a file of this machine, as a source and the list of its files.
+// Local returns a file of this machine, as a source and a list of files.
 func Local(path string) (Source, *Files, error) {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -88,7 +89,7 @@ func Local(path string) (Source, *Files, error) {
 	return &Folder{Dir: filepath.Dir(path)}, &Files{Names: []string{filepath.Base(path)}, Bytes: info.Size()}, nil
 }
 
-// Claim implements Sink. It begins a manifest, which keeps other writers away.
+// Claim implements Sink. It begins a manifest, which keeps other writers out.
 func (f *Folder) Claim(context.Context) error {
 	held, err := os.ReadDir(f.Dir)
 	switch {
@@ -123,7 +124,7 @@ func (f *Folder) Write(_ context.Context, name string, in io.Reader) error {
 	part := name + partSuffix
 	mode := os.O_CREATE | os.O_EXCL
 	if name == ManifestName {
-		mode = 0 // Claim has made it.
+		mode = 0 // Claim has made the file.
 	}
 	file, err := os.OpenFile(filepath.Join(f.Dir, part), mode|os.O_WRONLY, 0o600)
 	if err != nil {
@@ -205,7 +206,7 @@ func (f *Folder) Delete(_ context.Context, names []string) error {
 	for i, name := range names {
 		err := os.Remove(filepath.Join(f.Dir, name))
 		if err == nil && i == 0 {
-			err = durable.Sync(f.Dir) // The first is gone before the others.
+			err = durable.Sync(f.Dir) // The first file must be gone before the others.
 		}
 		if err != nil {
 			return err

@@ -1,6 +1,6 @@
-// Package bench measures a cluster from outside: many connections read and write
-// without a pause, each through one node, and bench records how long every call took.
-// It counts errors by kind, and leaves none out.
+// Package bench measures a cluster from outside: many connections read and write without a pause,
+// each through one node, and bench records how long every call took. It counts errors by kind and
+// omits none.
 package bench
 
 import (
@@ -68,12 +68,11 @@ type Result struct {
 	PerSecond float64 `json:"calls_per_second"`
 	Reads     Times   `json:"reads"`
 	Writes    Times   `json:"writes"`
-	// ErrorReplies are errors that a node answered, by their first word;
-	// Broken counts connections that broke, as those to a killed node do.
+	// ErrorReplies are errors that a node returned, by their first word. Broken counts connections
+	// that broke, for example those to a killed node.
 	ErrorReplies map[string]int64 `json:"error_replies"`
 	Broken       int64            `json:"broken_connections"`
-	// LongestPauseMs is the longest time in which no call of any client ended
-	// well.
+	// LongestPauseMs is the longest time in which no call of any client succeeded.
 	LongestPauseMs float64 `json:"longest_pause_ms"`
 	// Midway is what was done in the middle.
 	Midway string `json:"midway,omitempty"`
@@ -157,7 +156,7 @@ func (l *load) midway(ctx context.Context) (string, error) {
 	}
 }
 
-// client makes calls without a pause, through one node as long as that answers.
+// client makes calls without a pause, through one node as long as that node answers.
 func (l *load) client(ctx context.Context, number int) {
 	rnd := rand.New(rand.NewPCG(uint64(number), 1))
 	var conn *redis.Client
@@ -186,7 +185,7 @@ func (l *load) client(ctx context.Context, number int) {
 	}
 }
 
-// call makes one call; false: the connection is gone.
+// call makes one call. It returns false if the connection has broken.
 func (l *load) call(ctx context.Context, conn *redis.Client, rnd *rand.Rand) bool {
 	key := l.opt.Prefix + strconv.Itoa(rnd.IntN(l.opt.Keys))
 	read := rnd.Float64() < l.opt.ReadPart
@@ -215,7 +214,7 @@ func (l *load) call(ctx context.Context, conn *redis.Client, rnd *rand.Rand) boo
 	return true
 }
 
-// ended notes a call that succeeded.
+// ended records a call that succeeded.
 func (l *load) ended(read bool, took time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -234,7 +233,7 @@ func (l *load) result() *Result {
 	defer l.mu.Unlock()
 	now := time.Now()
 	took := now.Sub(l.began).Seconds()
-	// A pause may last to the end of the run.
+	// A pause may last until the end of the run.
 	l.longest = max(l.longest, now.Sub(l.lastOK))
 	calls := l.reads.TotalCount() + l.writes.TotalCount()
 	return &Result{

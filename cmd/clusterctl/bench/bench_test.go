@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// dying is a server that says OK to every SET, and dies so long behind the first; died
-// tells when.
+// dying is a server that answers OK to every SET, and dies some time after the first one. died
+// returns when.
 func dying(t *testing.T, after time.Duration) (addr string, died func() time.Time) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -30,7 +30,7 @@ func dying(t *testing.T, after time.Duration) (addr string, died func() time.Tim
 				return
 			}
 			said := "\r\n" + strings.ToUpper(string(buf[:n]))
-			answer := "-ERR unknown command\r\n" // what the client library begins with
+			answer := "-ERR unknown command\r\n" // to the first commands of the client library
 			if strings.Contains(said, "\r\nSET\r\n") {
 				answer = "+OK\r\n"
 				die()
@@ -52,7 +52,7 @@ func dying(t *testing.T, after time.Duration) (addr string, died func() time.Tim
 	return l.Addr().String(), func() time.Time { <-dead; return at }
 }
 
-// A pause that nobody has seen the end of is told.
+// A pause that lasts until the end of the run is reported.
 func TestAPauseThatLastsToTheEndIsTold(t *testing.T) {
 	const lives, length = 100 * time.Millisecond, 2 * time.Second
 	addr, died := dying(t, lives)
@@ -60,8 +60,7 @@ func TestAPauseThatLastsToTheEndIsTold(t *testing.T) {
 	if err != nil || r.Calls == 0 || r.Broken == 0 {
 		t.Fatalf("%+v, %v", r, err)
 	}
-	// The rest is for a machine that does other things, too: a client may see late what
-	// was answered.
+	// The tolerance is for a busy machine: a client may notice an answer late.
 	if silent := time.Since(died()); r.LongestPauseMs < float64((silent / 4).Milliseconds()) {
 		t.Errorf("the longest pause is %.0f ms, and the server was dead for %v", r.LongestPauseMs, silent)
 	}

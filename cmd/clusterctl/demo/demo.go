@@ -126,8 +126,8 @@ func (d *Demo) startAll(ctx context.Context) error {
 	}
 }
 
-// page is the address of the web page of a running node; each shows the whole cluster.
-// It is "" if no node has one.
+// page is the address of the web page of a running node. Every page shows the whole cluster. It is
+// "" if no running node has one.
 func (d *Demo) page() string {
 	for _, p := range d.Procs {
 		if p.Page != "" && p.Running() {
@@ -184,7 +184,7 @@ func (d *Demo) Poll(ctx context.Context) *status.Cluster {
 	return nil
 }
 
-// saw keeps the status and notes a change of leader.
+// saw stores the status and records a change of leader.
 func (d *Demo) saw(c *status.Cluster) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -206,7 +206,7 @@ func (d *Demo) saw(c *status.Cluster) {
 	}
 }
 
-// Latest is the last status seen.
+// Latest is the last status that was seen.
 func (d *Demo) Latest() *status.Cluster {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -229,13 +229,13 @@ func (d *Demo) noteLocked(format string, args ...any) {
 	}
 }
 
-// Events are the latest events, oldest first.
+// Events returns the latest events, oldest first.
 func (d *Demo) Events() []string {
 	events, _ := d.eventsFrom(0)
 	return events
 }
 
-// eventsFrom are the events kept from number n on, and the number of the next.
+// eventsFrom returns the kept events from number n on, and the number of the next one.
 func (d *Demo) eventsFrom(n int) (events []string, next int) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -16,8 +16,8 @@ const (
 	writers = 8
 	// keysPerWriter is how many keys each writer writes in turn.
 	keysPerWriter = 500
-	// callTimeout is longer than the server's own wait for a leader, so that
-	// the server's answer about the outcome arrives.
+	// callTimeout is longer than the server's own wait for a leader, so that the server can still
+	// report the outcome.
 	callTimeout = 30 * time.Second
 )
 
@@ -26,16 +26,15 @@ const (
 // than what was acknowledged before the read began is a lost write.
 type Load struct {
 	addrs []string
-	// first is the number that the writes begin with. It is greater than those of
-	// earlier demos, whose data may have been kept: what stood there before must
-	// not pass for a write of this one.
+	// first is the number of the first write. It is greater than those of earlier demos, whose data
+	// may still be in the folder: an old value must not count as a write of this demo.
 	first int64
 	on    atomic.Bool
 	// acked[k] is the greatest number acknowledged for key k.
 	acked []atomic.Int64
 
-	// Acknowledged counts writes answered OK, Errors those answered otherwise,
-	// Checked the reads of the checker, Lost the writes it missed.
+	// Acknowledged counts writes that were answered OK, Errors those with another answer, Checked
+	// the reads of the checker, and Lost the writes that it did not find.
 	Acknowledged, Errors, Checked, Lost atomic.Int64
 	// slowestMs is the longest time of a write since SlowestMs was last called.
 	slowestMs atomic.Int64
@@ -61,7 +60,7 @@ func (l *Load) On() bool { return l.on.Load() }
 // SlowestMs is the longest time of a write since the last call.
 func (l *Load) SlowestMs() int64 { return l.slowestMs.Swap(0) }
 
-// begin begins to write and to check; stop returns when that has ended.
+// begin starts to write and to check. stop ends that and waits for the end.
 func (l *Load) begin(ctx context.Context) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	done := make(chan struct{})
@@ -104,7 +103,7 @@ func (c *connection) get() *redis.Client {
 	return c.client
 }
 
-// failed closes the connection if err is not an answer of the node.
+// failed closes the connection and moves on to the next node.
 func (c *connection) failed() {
 	c.close()
 	c.next++
@@ -137,8 +136,8 @@ func (l *Load) write(ctx context.Context, w int) {
 			if ctx.Err() != nil {
 				return
 			}
-			// Connections to a killed node break. Only an answer of a living node counts as
-			// an error.
+			// Connections to a killed node break. Only an answer of a running node counts as an
+			// error.
 			if isReply(err) {
 				l.Errors.Add(1)
 			} else {
@@ -195,7 +194,7 @@ func (l *Load) CheckAll(ctx context.Context) (int, error) {
 	return read, nil
 }
 
-// checkKeys reads a batch of keys; false when no node answered.
+// checkKeys reads a batch of keys. It returns false if no node answered.
 func (l *Load) checkKeys(ctx context.Context, conn *connection, first int) bool {
 	want := make([]int64, checkBatch)
 	keys := make([]string, checkBatch)

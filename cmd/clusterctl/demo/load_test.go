@@ -34,8 +34,7 @@ type store struct {
 	addr string
 	mu   sync.Mutex
 	data map[string]string
-	// set, when there is one, answers SET in place of the store; false: it did
-	// not.
+	// set, if any, answers SET instead of the store. It returns false if it did not answer.
 	set atomic.Pointer[func(conn redcon.Conn, key, value string) bool]
 }
 
@@ -70,16 +69,16 @@ func (s *store) serve(conn redcon.Conn, cmd redcon.Command) {
 	}
 }
 
-// onSet has SET answered by f, which runs under mu.
+// onSet makes f answer SET; f runs under mu.
 func (s *store) onSet(f func(conn redcon.Conn, key, value string) bool) { s.set.Store(&f) }
 
-// swallow answers OK and keeps nothing.
+// swallow answers OK and stores nothing.
 func swallow(conn redcon.Conn, _, _ string) bool {
 	conn.WriteString("OK")
 	return true
 }
 
-// change changes the data behind everybody's back.
+// change changes the data directly.
 func (s *store) change(f func(data map[string]string)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -88,7 +87,7 @@ func (s *store) change(f func(data map[string]string)) {
 
 const patience = 2 * time.Minute
 
-// until waits for a condition.
+// until waits until a condition holds.
 func until(t *testing.T, what string, ok func() bool) {
 	t.Helper()
 	deadline := time.Now().Add(patience)
@@ -102,7 +101,7 @@ func until(t *testing.T, what string, ok func() bool) {
 	}
 }
 
-// start runs a load; what is returned ends it.
+// start runs a load. stop ends it.
 func start(t *testing.T, l *Load) (stop func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -122,7 +121,7 @@ func start(t *testing.T, l *Load) (stop func()) {
 	return stop
 }
 
-// write lets a load run until so many more writes are acknowledged.
+// write runs a load until n more writes are acknowledged.
 func write(t *testing.T, l *Load, n int64) {
 	t.Helper()
 	stop := start(t, l)
@@ -151,7 +150,7 @@ func TestOfAnHonestStoreNothingIsLost(t *testing.T) {
 	}
 }
 
-// One key of thousands is enough, in whatever way its last write went.
+// One key of thousands is enough, however its last write was lost.
 func TestOneLostWriteIsNoticed(t *testing.T) {
 	for name, lose := range map[string]func(data map[string]string, key string, acked int64){
 		"the key is gone":          func(data map[string]string, key string, _ int64) { delete(data, key) },
@@ -192,8 +191,7 @@ func TestAStoreThatForgetsIsNoticedWhileTheLoadRuns(t *testing.T) {
 	}
 }
 
-// What an earlier demo left in a folder that was kept does not stand for the
-// writes of this one.
+// Data that an earlier demo left in a kept folder does not count as writes of this one.
 func TestNumbersOfAnEarlierDemoHideNothing(t *testing.T) {
 	s := newStore(t)
 	earlier := newLoad([]string{s.addr})
@@ -201,7 +199,7 @@ func TestNumbersOfAnEarlierDemoHideNothing(t *testing.T) {
 	s.onSet(swallow)
 	l := newLoad([]string{s.addr})
 	stop := start(t, l)
-	// However few of the writers do it.
+	// Even if only a few of the writers have written.
 	until(t, "writes of a thousand keys", func() bool {
 		keys := 0
 		for k := range l.acked {
@@ -217,8 +215,8 @@ func TestNumbersOfAnEarlierDemoHideNothing(t *testing.T) {
 	}
 }
 
-// Only what was acknowledged counts: what a node refused, or took along when it
-// died, may be there or not.
+// Only acknowledged writes count: a write that a node refused, or that was on its way when the node
+// died, may exist or not.
 func TestWritesWithoutAnAcknowledgementAreNotMissed(t *testing.T) {
 	for name, refuse := range map[string]func(redcon.Conn){
 		"an error": func(conn redcon.Conn) { conn.WriteError("INDETERMINATE the outcome is not known") },

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// RunPlain prints a line a second until ctx ends: for pipes and scripts. The
-// write load is on from the beginning.
+// RunPlain prints a line a second until ctx ends, for pipes and scripts. The write load is on from
+// the beginning.
 func (d *Demo) RunPlain(ctx context.Context, w io.Writer) error {
 	if page := d.page(); page != "" {
 		fmt.Fprintln(w, "a page of the whole cluster:", page)

@@ -66,7 +66,7 @@ func newProcess(binary, dir string, firstPort, i int, more []string) *Process {
 
 func setsAdminPort(arg string) bool { return strings.HasPrefix(arg, "--admin-port") }
 
-// The peer port and the port of the page, less the client port.
+// These are the distances of the peer port and the page's port from the client port.
 const (
 	peerPortDistance = 10000
 	pagePortDistance = 1000
@@ -140,7 +140,7 @@ func (p *Process) Stop(patience time.Duration) {
 	}
 }
 
-// lastWords are the last lines of the process's log.
+// lastWords returns the last lines of the process's log.
 func (p *Process) lastWords() string {
 	data, err := os.ReadFile(p.log)
 	if err != nil {

@@ -8,8 +8,7 @@ import (
 	"lockstep/tests/kit/ports"
 )
 
-// The demo goes on without a page where another program has its port, or the
-// person has chosen one.
+// The demo runs without a page if another program has its port, or if the user has chosen a port.
 func TestTheDemoHasAPageWhereItCan(t *testing.T) {
 	taken, err := net.Listen("tcp", ports.FreeAddr(t))
 	if err != nil {

@@ -17,13 +17,13 @@ import (
 	"lockstep/tests/kit/proc"
 )
 
-// stage is a demo that a person looks at.
+// stage is a demo with its screen.
 type stage struct {
 	*screen
 	t *testing.T
 }
 
-// press does what the key does.
+// press presses a key.
 func (s *stage) press(key string) {
 	s.t.Helper()
 	_, cmd := s.Update(tea.KeyPressMsg{Code: rune(key[0]), Text: key})
@@ -32,7 +32,7 @@ func (s *stage) press(key string) {
 	}
 }
 
-// sees waits until the view shows all the words.
+// sees waits until the screen shows all the words.
 func (s *stage) sees(words ...string) {
 	s.t.Helper()
 	until(s.t, strings.Join(words, " and "), func() bool {
@@ -47,7 +47,7 @@ func (s *stage) sees(words ...string) {
 	})
 }
 
-// leader is the number of the node that leads, from 1.
+// leader returns the number of the leading node, from 1.
 func (s *stage) leader() string {
 	s.demo.mu.Lock()
 	defer s.demo.mu.Unlock()
@@ -61,14 +61,13 @@ func (s *stage) goesOn(writes int64) {
 	until(s.t, "writes go on", func() bool { return s.demo.Load.Acknowledged.Load() >= want })
 }
 
-// The keys of the demo do to real nodes what the view says, and nothing that was
-// acknowledged is lost.
+// The keys of the demo do to real nodes what the screen says, and no acknowledged write is lost.
 func TestRealNodesAreBrokenAndNothingIsLost(t *testing.T) {
 	proc.NeedProcesses(t)
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	const nodes = 3
-	// The ports of their pages might be given to other tests.
+	// The ports of their pages could also be given to other tests.
 	d, err := Start(ctx, Options{Nodes: nodes, Port: ports.Row(t, nodes), Binary: proc.Lockstepd(t), Args: []string{"--admin-port", "0"}})
 	if err != nil {
 		t.Fatal(err)
@@ -121,8 +120,8 @@ func TestRealNodesAreBrokenAndNothingIsLost(t *testing.T) {
 	}
 }
 
-// A port that another program has, and data of more nodes, are said in words before
-// anything is started.
+// If a port is in use, or the folder has the data of more nodes, the demo reports that before it
+// starts anything.
 func TestWhatIsInTheWayIsSaid(t *testing.T) {
 	port := ports.Row(t, 3)
 	for _, taken := range []int{port + 2, port + 1 + peerPortDistance} {

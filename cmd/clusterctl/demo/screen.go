@@ -26,10 +26,10 @@ type screen struct {
 
 type tickMsg time.Time
 
-// refreshEvery is how often the view is drawn anew.
+// refreshEvery is how often the view is drawn again.
 const refreshEvery = 500 * time.Millisecond
 
-// RunScreen shows the live view until the person quits.
+// RunScreen shows the live view until the user quits.
 func (d *Demo) RunScreen(ctx context.Context) error {
 	defer d.Load.begin(ctx)()
 	_, err := tea.NewProgram(&screen{ctx: ctx, demo: d, at: time.Now()}, tea.WithContext(ctx)).Run()
@@ -147,8 +147,8 @@ func (s *screen) View() tea.View {
 	return v
 }
 
-// parts is a line of several parts, none of which is broken. Parts beyond the width of
-// the terminal go to the next line, under the first part.
+// parts returns a line made of parts. A part that does not fit the width of the terminal goes to
+// the next line, under the first part; no part is broken.
 func (s *screen) parts(label string, parts ...string) string {
 	const between = " · "
 	lines, room := label, s.width-lipgloss.Width(label)
@@ -169,8 +169,8 @@ func (s *screen) parts(label string, parts ...string) string {
 	return lines + "\n"
 }
 
-// headForm and rowForm are the columns of the table: 78 wide, for the narrowest
-// of usual terminals.
+// headForm and rowForm are the columns of the table: 78 columns wide, for the narrowest common
+// terminals.
 const (
 	headForm = "  %-4s %-15s %-9s %5s %9s %5s %8s %7s %6s"
 	rowForm  = "  %-4s %-15s %s %5d %9d %5d %8d %7d %5dM\n"

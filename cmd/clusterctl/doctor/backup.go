@@ -8,14 +8,14 @@ import (
 )
 
 const (
-	// backupAdvice is the age of a daily backup that was missed, backupRisk that of a
-	// weekly one.
+	// backupAdvice is the age of the newest backup at which a daily backup was missed, backupRisk
+	// the age at which a weekly one was.
 	backupAdvice = 36 * time.Hour
 	backupRisk   = 8 * 24 * time.Hour
 )
 
-// backup looks at the age of the newest backup, by the clock of the node that was
-// asked: a scheduled backup may stop without a message.
+// backup checks the age of the newest backup, by the clock of the node that was asked: a scheduled
+// backup may stop without a message.
 func (e *exam) backup(check string) {
 	const do = "clusterctl backup; if a schedule runs it, look at its last output"
 	if e.cluster.LastBackupMs == 0 {

@@ -10,8 +10,8 @@ import (
 // certificateRisk is how long before its end a certificate should be renewed.
 const certificateRisk = 30 * 24 * time.Hour
 
-// certificates looks at when certificates expire, by the clock of their node, and at
-// whether the files can be used as they are now.
+// certificates checks when certificates expire, by the clock of their node, and whether the files
+// can be used as they are now.
 func (e *exam) certificates(check string) {
 	e.each(func(h *status.Host) {
 		if h.TLSProblem != "" {

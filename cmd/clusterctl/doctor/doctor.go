@@ -18,7 +18,7 @@ type Level string
 const (
 	// Ill: data or service is in danger now.
 	Ill Level = "ill"
-	// Risk: one more failure, or more load, puts them in danger.
+	// Risk: one more failure, or more load, puts data or service in danger.
 	Risk Level = "risk"
 	// Advice: something could be better.
 	Advice Level = "advice"
@@ -104,7 +104,7 @@ func (e *exam) find(level Level, check, node, what, do string) {
 	e.findings = append(e.findings, Finding{level, check, node, what, do})
 }
 
-// each looks at every machine that answered.
+// each calls look for every machine that answered.
 func (e *exam) each(look func(h *status.Host)) {
 	for i := range e.hosts {
 		if e.hosts[i].Reachable {
@@ -113,7 +113,7 @@ func (e *exam) each(look func(h *status.Host)) {
 	}
 }
 
-// quorum looks at how many more nodes each group can lose.
+// quorum checks how many more nodes each group can lose.
 func (e *exam) quorum(check string) {
 	names := []string{"meta"}
 	for i := range e.cluster.Shards {
@@ -160,7 +160,7 @@ func (e *exam) quorum(check string) {
 	}
 }
 
-// members looks for nodes that do not answer, are drained, or are joining or leaving.
+// members checks for nodes that do not answer, are drained, or are joining or leaving.
 func (e *exam) members(check string) {
 	for i := range e.cluster.Nodes {
 		n := &e.cluster.Nodes[i]
@@ -188,7 +188,7 @@ func (e *exam) members(check string) {
 	}
 }
 
-// isLed reports whether a node that answers leads a group.
+// isLed reports whether a node that answers leads the group.
 func (e *exam) isLed(name string) bool {
 	return slices.ContainsFunc(e.cluster.Nodes, func(n status.Node) bool {
 		g := n.Group(name)
@@ -211,8 +211,8 @@ func (e *exam) lag(check string) {
 	}
 }
 
-// logStore looks for data folders that were made with another log store than the setting
-// says, and explains the choice.
+// logStore checks for data folders with another log store than the setting, and explains the
+// choice.
 func (e *exam) logStore(check string) {
 	for i := range e.cluster.Nodes {
 		n := &e.cluster.Nodes[i]
@@ -225,7 +225,7 @@ func (e *exam) logStore(check string) {
 	}
 }
 
-// versions looks for nodes with different programs.
+// versions checks for nodes with different programs.
 func (e *exam) versions(check string) {
 	least, most := math.MaxInt, 0
 	by := map[string][]string{}

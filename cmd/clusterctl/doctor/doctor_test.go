@@ -8,7 +8,7 @@ import (
 	"lockstep/node/status"
 )
 
-// well is a healthy cluster of n nodes on good machines.
+// well returns a healthy cluster of n nodes on good machines.
 func well(n int) (*status.Cluster, []status.Host) {
 	c := &status.Cluster{ClusterID: "c1", Shards: 1, Seen: "n1", Version: 2, LastBackupMs: 5}
 	var hosts []status.Host
@@ -108,7 +108,7 @@ func TestEveryIllnessIsFound(t *testing.T) {
 	}
 }
 
-// down is what is known of a node that does not answer.
+// down sets what is known of a node that does not answer.
 func down(c *status.Cluster, h []status.Host, i int) {
 	c.Nodes[i].Reachable, c.Nodes[i].Groups = false, nil
 	h[i] = status.Host{ID: h[i].ID, Name: h[i].Name}

@@ -10,11 +10,11 @@ import (
 
 // Limits for the machines.
 const (
-	// syncSlowUs and syncIllUs are limits for the second slowest of the trial writes: every
-	// write of a client waits for one like it.
+	// syncSlowUs and syncIllUs are limits for the second slowest of the trial writes: every write
+	// of a client waits for a similar one.
 	syncSlowUs = 20_000
 	syncIllUs  = 200_000
-	// diskRiskPart and diskIllPart are parts of the file system that are free.
+	// diskRiskPart and diskIllPart are limits for the free part of the file system.
 	diskRiskPart = 0.15
 	diskIllPart  = 0.05
 	diskIllBytes = 512 << 20
@@ -24,14 +24,14 @@ const (
 	filesSpare = 128
 	// backlogMin is the least length of the queue of connections not yet accepted.
 	backlogMin = 511
-	// memoryPart is how much of the memory the data may take: snapshots, buffers and
-	// the runtime need the rest.
+	// memoryPart is the part of the memory that the data may take: snapshots, buffers and the
+	// runtime need the rest.
 	memoryPart = 0.75
-	// memoryFullPart is how full of data maxmemory may be.
+	// memoryFullPart is the part of maxmemory that the data may fill.
 	memoryFullPart = 0.95
 )
 
-// diskSync looks at how long it takes until a write is on disk.
+// diskSync checks how long a write to the disk takes.
 func (e *exam) diskSync(check string) {
 	e.each(func(h *status.Host) {
 		if len(h.SyncUs) == 0 {
@@ -68,8 +68,8 @@ func (e *exam) diskSpace(check string) {
 	})
 }
 
-// clock compares clocks as the nodes themselves do: each with the clocks of a majority of the nodes. If no majority
-// agrees, it reports how far they are apart.
+// clock compares clocks as the nodes themselves do: each with the clocks of a majority of the
+// nodes. If no majority agrees, it reports how far apart the clocks are.
 func (e *exam) clock(check string) {
 	const synchronise = "synchronise the clocks (chrony, systemd-timesyncd)"
 	us := func(ms float64) int64 { return int64(ms * 1000) }
@@ -121,8 +121,8 @@ func (e *exam) clockLimitMs() int64 {
 	return clockRiskMs
 }
 
-// logClock looks at the time of day of each shard, as its leader reports it. Within seconds it follows the clocks of a
-// majority of the shard's voters.
+// logClock checks the time of day of each shard, as its leader reports it. Normally it follows the
+// clocks of a majority of the shard's voters within seconds.
 func (e *exam) logClock(check string) {
 	limit := float64(e.clockLimitMs())
 	for i := range e.cluster.Nodes {
@@ -142,7 +142,7 @@ func (e *exam) logClock(check string) {
 	}
 }
 
-// files looks at the limit of open files.
+// files checks the limit of open files.
 func (e *exam) files(check string) {
 	e.each(func(h *status.Host) {
 		if h.Files < 0 {
@@ -184,7 +184,7 @@ func (e *exam) usedBytes(id string) int64 {
 	return 0
 }
 
-// kernel looks at settings of the machine.
+// kernel checks settings of the machine.
 func (e *exam) kernel(check string) {
 	e.each(func(h *status.Host) {
 		if h.Overcommit == 2 {

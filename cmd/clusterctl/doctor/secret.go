@@ -2,7 +2,7 @@ package doctor
 
 import "lockstep/node/status"
 
-// secret looks at the protection of the peer ports from strangers.
+// secret checks how the peer ports are protected from strangers.
 func (e *exam) secret(check string) {
 	e.each(func(h *status.Host) {
 		s := &h.Secret

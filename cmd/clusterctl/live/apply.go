@@ -16,7 +16,7 @@ import (
 	"lockstep/engine/hashslot"
 )
 
-// errUnsure is returned if nobody knows what has run on the cluster.
+// errUnsure is returned if it is unknown which commands have run on the cluster.
 var errUnsure = errors.New("it is not known whether a command has run on the cluster")
 
 const (
@@ -24,7 +24,7 @@ const (
 	batchBytesMax = 1 << 20
 )
 
-// unit is a command, or a transaction with its MULTI and EXEC: what runs at once.
+// unit is a command, or a transaction with its MULTI and EXEC: it runs as one.
 type unit struct {
 	commands [][]any
 	// wide is true if its keys are in several hash slots, which may be in several shards.
@@ -35,18 +35,18 @@ type unit struct {
 type applier struct {
 	in   *streamReader
 	conn *redis.Conn
-	// acknowledge is called when the source asks how far the stream has come.
+	// acknowledge is called when the source asks how much of the stream has been received.
 	acknowledge func()
-	// applied is the offset up to which everything has run.
+	// applied is the offset up to which everything has been applied.
 	applied *atomic.Int64
 	ran     *atomic.Int64
 	batch   []unit
 	bytes   int
-	// db is the database that the stream has chosen.
+	// db is the database that the stream has selected.
 	db string
 }
 
-// run applies until the stream ends, which is an error.
+// run applies the stream until it ends, which is an error.
 func (a *applier) run(ctx context.Context) error {
 	for {
 		before := a.in.offset
@@ -75,7 +75,7 @@ func (a *applier) run(ctx context.Context) error {
 	}
 }
 
-// unit reads the next unit; one without commands changes nothing.
+// unit reads the next unit. A unit without commands changes nothing.
 func (a *applier) unit() (unit, error) {
 	var u unit
 	slots, mark := map[int]bool{}, "0"
@@ -103,7 +103,7 @@ func (a *applier) unit() (unit, error) {
 			}
 			if name != "MULTI" && (name == "EXEC" || strings.ToUpper(u.commands[0][0].(string)) != "MULTI") {
 				if mark != "0" {
-					// A new mark is made in the old place.
+					// A new mark is made at the old place.
 					u.commands = append(u.commands, []any{"SELECT", mark}, []any{"DEL", backup.MarkKey}, []any{"SELECT", a.db})
 				}
 				return u, nil
@@ -116,9 +116,9 @@ func (a *applier) unit() (unit, error) {
 	}
 }
 
-// withoutLimit removes LIMIT from XADD and XTRIM. A source writes into its stream exactly
-// how far it has trimmed, and leaves in a limit that has no meaning any more. Replicas
-// ignore it, but a client that sends it gets an error.
+// withoutLimit removes LIMIT from XADD and XTRIM. A source writes the exact trim threshold into its
+// stream and keeps a limit that no longer means anything. Replicas ignore the limit, but a client
+// that sends it gets an error.
 func withoutLimit(args []any) []any {
 	name := strings.ToUpper(args[0].(string))
 	if name != "XADD" && name != "XTRIM" {
@@ -140,7 +140,8 @@ func isTrimming(arg any) bool {
 	return word == "MAXLEN" || word == "MINID"
 }
 
-// swapped is the database that holds, after a SWAPDB, what database db held before. A transaction may have several.
+// swapped returns the database that holds, after a SWAPDB, the former contents of database db. A
+// transaction may have several SWAPDBs.
 func swapped(db string, args []any) string {
 	switch db {
 	case args[1].(string):
@@ -166,8 +167,8 @@ func slotsOf(args []any, slots map[int]bool) {
 	}
 }
 
-// flush runs the gathered commands in one pipeline. They are everything that the stream
-// has up to an offset: the cut-over ends the applier once everything is applied.
+// flush runs the gathered commands in one pipeline. They are everything in the stream up to an
+// offset: the cut-over ends the applier once everything is applied.
 func (a *applier) flush(ctx context.Context, upTo int64) error {
 	batch := a.batch
 	a.batch, a.bytes = nil, 0
@@ -219,8 +220,8 @@ func (a *applier) send(ctx context.Context, batch []unit) error {
 	return nil
 }
 
-// failedInside is an error among the answers of a transaction, whose commands the
-// source has run without one.
+// failedInside returns an error among the replies of a transaction, whose commands ran on the
+// source without one.
 func failedInside(r redis.Cmder) error {
 	c, ok := r.(*redis.Cmd)
 	if !ok || !strings.EqualFold(c.Name(), "exec") {

@@ -17,13 +17,13 @@ import (
 	"lockstep/tests/kit/standin"
 )
 
-// server answers commands by their names, and returns where it is.
+// server answers commands by their names, and returns its address.
 func server(t *testing.T, answer func(name string) string) (addr string) {
 	t.Helper()
 	return standin.Serve(t, func(args []string) string { return answer(strings.ToUpper(args[0])) })
 }
 
-// encoded is a stream of commands.
+// encoded returns a stream of commands.
 func encoded(commands ...string) string {
 	var b strings.Builder
 	for _, c := range commands {
@@ -36,8 +36,8 @@ func encoded(commands ...string) string {
 	return b.String()
 }
 
-// Who cuts over ends the applier as soon as all counts as applied. A command on several
-// hash slots, which runs by itself, must not count before it has run.
+// The cut-over ends the applier as soon as everything counts as applied. A command on several hash
+// slots, which runs by itself, must not count before it has run.
 func TestNothingCountsAsAppliedBeforeItHasRun(t *testing.T) {
 	t.Parallel()
 	var applied, ran atomic.Int64
@@ -69,7 +69,7 @@ func TestNothingCountsAsAppliedBeforeItHasRun(t *testing.T) {
 	}
 }
 
-// A source may take long for its file. A copy that is told to end does not wait for it.
+// A source may take long to write its file. A copy that is told to end does not wait for it.
 func TestACopyThatIsToEndDoesNotWaitForItsSource(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -93,7 +93,7 @@ func TestACopyThatIsToEndDoesNotWaitForItsSource(t *testing.T) {
 	}
 }
 
-// A source that cannot go on at this moment is asked again, for the same history.
+// A source that cannot continue at this moment is asked again, for the same history.
 func TestALinkThatIsMadeAgainAsksForTheSameHistory(t *testing.T) {
 	t.Parallel()
 	asked := make(chan string, 2)
@@ -120,7 +120,7 @@ func TestALinkThatIsMadeAgainAsksForTheSameHistory(t *testing.T) {
 	}
 }
 
-// The node that is asked may have no replica of the shard that has a database's keys.
+// The node that is asked may have no replica of the shard with a database's keys.
 func TestDatabasesOfOtherNodesAreCompared(t *testing.T) {
 	t.Parallel()
 	serve := func(keyspace string) string {

@@ -17,10 +17,10 @@ import (
 
 // Difference is the result of a comparison.
 type Difference struct {
-	// Counts are how many keys there are by database and type, here and there.
+	// Source and Cluster count the keys by database and type, on both sides.
 	Source  map[string]int64 `json:"source"`
 	Cluster map[string]int64 `json:"cluster"`
-	// Compared is the number of values compared, Different names those that differ.
+	// Compared is the number of compared values, Different the keys whose values differ.
 	Compared  int      `json:"compared"`
 	Different []string `json:"different"`
 	// PauseEnded is true if the source took writes again before the comparison ended.
@@ -83,7 +83,7 @@ type sample struct {
 	key string
 }
 
-// everyDatabase are the databases of the cluster. INFO would not do: it describes the
+// everyDatabase returns all databases of the cluster. INFO would not be enough: it describes the
 // node that is asked, which may not have every shard.
 func everyDatabase() []int {
 	all := make([]int, engine.Databases)
@@ -93,7 +93,7 @@ func everyDatabase() []int {
 	return all
 }
 
-// census counts keys by database and type, and draws some.
+// census counts keys by database and type, and draws a sample.
 func census(ctx context.Context, c *redis.Client, dbs []int, samples int) (map[string]int64, []sample, error) {
 	counts, seen := map[string]int64{}, 0
 	var drawn []sample
@@ -113,7 +113,7 @@ func census(ctx context.Context, c *redis.Client, dbs []int, samples int) (map[s
 	return counts, drawn, nil
 }
 
-// eachKey walks a database. Nothing is written meanwhile. SCAN may return a key twice if
+// eachKey walks through a database. No client writes meanwhile. SCAN may return a key twice if
 // tables grow; the key is then counted twice.
 func eachKey(ctx context.Context, c *redis.Client, db int, f func(key, kind string)) error {
 	conn := c.Conn()
@@ -159,8 +159,8 @@ func equal(ctx context.Context, source, cluster *redis.Client, k sample) (bool, 
 		return false, fmt.Errorf("the cluster's %.60q: %w", k.key, err)
 	}
 	if a.atMs == untold {
-		// Such a source also writes into its stream how long a key has left to live, and
-		// not when it expires.
+		// Such a source also writes into its stream the time that a key has left, and not when the
+		// key expires.
 		b.atMs = untold
 	}
 	return a == b, nil
@@ -174,7 +174,7 @@ type looked struct {
 	atMs     int64
 }
 
-// untold stands for the time of a server that reports none (before Redis 7).
+// untold stands for the expiry if the server does not report it (before Redis 7).
 const untold = -3
 
 // look reads a key.

@@ -9,7 +9,7 @@
 // Until the cut-over nothing expires on the cluster except what the source reports as
 // expired (hold.go). Then backup.Release gives every key its time.
 //
-// A link that breaks goes on where it ended, if the source still has that part of its
-// stream. If it has not, or if nobody knows whether a command has run on the cluster, the
-// copy begins anew with an empty cluster: commands such as INCR must not run twice.
+// If the link breaks, it continues where it ended, if the source still has that part of its stream.
+// If not, or if it is unknown whether a command has run on the cluster, the copy begins again with
+// an empty cluster: commands such as INCR must not run twice.
 package live

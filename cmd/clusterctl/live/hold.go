@@ -9,14 +9,13 @@ import (
 	"lockstep/cmd/clusterctl/backup"
 )
 
-// A replica expires nothing by its own clock: it waits until its source says so. The
-// copy must do the same, because it is behind, by minutes while the file is loaded.
-// Otherwise a session whose time to live the source has prolonged meanwhile would be gone
-// here, and the next write to it would make half a key. So until the cut-over everything
-// expires backup.HoldMs later.
+// A replica expires nothing by its own clock: it waits for its source. The copy must do the same,
+// because it is behind, by minutes while the file is loaded. Otherwise a session whose time to live
+// the source has extended meanwhile would be gone here, and the next write to it would make half a
+// key. So until the cut-over everything expires backup.HoldMs later.
 
-// held changes a command of the stream so that its expiry is held. nowMs is for commands
-// that count from now, as sources before Redis 7 send them.
+// held changes a command of the stream so that its expiry is held. nowMs is for commands with
+// relative times, which sources before Redis 7 send.
 func held(args []any, nowMs int64) ([]any, error) {
 	switch name := strings.ToUpper(args[0].(string)); name {
 	case "EXPIRE", "PEXPIRE", "EXPIREAT", "PEXPIREAT":
@@ -38,7 +37,7 @@ func held(args []any, nowMs int64) ([]any, error) {
 		return holdOption(args, 3, nowMs)
 	case "GETEX":
 		return holdOption(args, 2, nowMs)
-	case "RESTORE-ASKING": // A Redis Cluster moves its slots.
+	case "RESTORE-ASKING": // A Redis Cluster that moves slots sends this.
 		return holdRestore(append([]any{"RESTORE"}, args[1:]...), nowMs)
 	case "RESTORE":
 		return holdRestore(args, nowMs)
@@ -46,7 +45,7 @@ func held(args []any, nowMs int64) ([]any, error) {
 	return args, nil
 }
 
-// expiryUnit says how a number becomes a time: its unit in milliseconds, and whether it
+// expiryUnit says how to convert a number into a time: its unit in milliseconds, and whether it
 // counts from now or from 1970.
 type expiryUnit struct {
 	ms      int64
@@ -59,7 +58,7 @@ var expiryUnits = map[string]expiryUnit{
 	"EX": {1000, true}, "PX": {1, true}, "EXAT": {1000, false}, "PXAT": {1, false},
 }
 
-// option is the word of SET for such a number.
+// option returns the option of SET for such a number.
 func (u expiryUnit) option() string {
 	if u.ms == 1 {
 		return "PX"
@@ -85,7 +84,7 @@ func holdAt(args []any, i int, u expiryUnit, nowMs int64) ([]any, error) {
 	return done, nil
 }
 
-// holdOption does so for the option of SET and GETEX, from argument i on.
+// holdOption is holdAt for the option of SET and GETEX, from argument i on.
 func holdOption(args []any, i int, nowMs int64) ([]any, error) {
 	for ; i+1 < len(args); i++ {
 		u, known := expiryUnits[strings.ToUpper(args[i].(string))]
@@ -101,7 +100,7 @@ func holdOption(args []any, i int, nowMs int64) ([]any, error) {
 	return args, nil
 }
 
-// holdRestore does so for RESTORE, whose time is 0 if there is none.
+// holdRestore is holdAt for RESTORE, whose time is 0 if there is none.
 func holdRestore(args []any, nowMs int64) ([]any, error) {
 	if len(args) < 4 || args[2] == "0" {
 		return args, nil

@@ -19,16 +19,17 @@ import (
 )
 
 const (
-	// ackEvery is how often the source is told how far the stream has been received.
+	// ackEvery is how often the program reports to the source how much of the stream it has
+	// received.
 	ackEvery = time.Second
-	// silenceMax is how long the source may send nothing: it pings every ten seconds.
+	// silenceMax is how long the source may send nothing; it sends a ping every ten seconds.
 	silenceMax = 60 * time.Second
-	// beginMax is how long the source may take to write its file. It sends a sign of life
-	// every second.
+	// beginMax is how long the source may take to write its file. It sends a sign of life every
+	// second meanwhile.
 	beginMax = 12 * time.Hour
 )
 
-// errAnew is returned if the source cannot go on where the stream ended.
+// errAnew is returned if the source cannot continue where the stream ended.
 var errAnew = errors.New("the source no longer has the part of its stream that is missing here")
 
 // link is a connection to the source, as a replica's.
@@ -57,7 +58,7 @@ func dialLink(ctx context.Context, o *redis.Options) (*link, error) {
 			return nil, errors.Join(errors.New("the source refuses the password"), err, conn.Close())
 		}
 	}
-	// Without "eof" the source sends the length of its file beforehand.
+	// Without "eof" the source sends the length of its file first.
 	for _, args := range [][]string{{"PING"}, {"REPLCONF", "listening-port", "0"}, {"REPLCONF", "capa", "psync2"}} {
 		if answer, err := l.ask(args...); err != nil {
 			return nil, errors.Join(fmt.Errorf("the source answers %s with %q: %w", args[0], answer, err), conn.Close())
@@ -79,7 +80,7 @@ func (l *link) send(args ...string) error {
 	return err
 }
 
-// ask sends a command and returns the line that answers it.
+// ask sends a command and returns the line of the answer.
 func (l *link) ask(args ...string) (string, error) {
 	if err := l.send(args...); err != nil {
 		return "", err
@@ -87,8 +88,8 @@ func (l *link) ask(args ...string) (string, error) {
 	return l.line(silenceMax)
 }
 
-// line reads a line that is not empty: the source sends empty ones while it works,
-// and may be silent no longer than silenceMax.
+// line reads a line that is not empty. The source sends empty lines while it works, and may be
+// silent for at most silenceMax.
 func (l *link) line(patience time.Duration) (string, error) {
 	deadline := time.Now().Add(patience)
 	for {
@@ -110,8 +111,8 @@ func (l *link) line(patience time.Duration) (string, error) {
 	}
 }
 
-// begin asks for everything, and writes the source's file to f. It returns the position
-// from which to go on later.
+// begin asks for everything, and writes the source's file to f. It returns the position at which
+// the stream continues.
 func (l *link) begin(f *os.File, told func(done, total int64)) (id string, offset int64, err error) {
 	answer, err := l.ask("PSYNC", "?", "-1")
 	words := strings.Fields(answer)
@@ -140,7 +141,7 @@ func (l *link) begin(f *os.File, told func(done, total int64)) (id string, offse
 	return words[1], offset, nil
 }
 
-// goOn asks for the stream behind an offset.
+// goOn asks for the stream after an offset.
 func (l *link) goOn(id string, offset int64) (newID string, err error) {
 	answer, err := l.ask("PSYNC", id, strconv.FormatInt(offset+1, 10))
 	words := strings.Fields(answer)
@@ -188,10 +189,10 @@ func (l *link) receive(ctx context.Context, to io.Writer, received *atomic.Int64
 	}
 }
 
-// errLinkBroken is an error after which the link may be made again.
+// errLinkBroken is an error after which the link may be restored.
 type errLinkBroken struct{ error }
 
-// acknowledge tells the source how far the stream has been received.
+// acknowledge reports to the source how much of the stream has been received.
 func (l *link) acknowledge(offset int64) error {
 	return l.send("REPLCONF", "ACK", strconv.FormatInt(offset, 10))
 }

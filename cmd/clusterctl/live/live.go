@@ -22,30 +22,30 @@ type Options struct {
 	// Dir is the folder for temporary files. SpoolBytesMax bounds the file of the stream.
 	Dir           string
 	SpoolBytesMax int64
-	// Pause is how long the source takes no writes at the cut-over. 0: the user has stopped
-	// the writers.
+	// Pause is how long the source refuses writes at the cut-over. 0 means that the user has
+	// stopped the writers.
 	Pause time.Duration
-	// Samples is how many values are compared.
+	// Samples is how many values are compared at the end.
 	Samples int
 	// CutOver is closed when it is time to cut over.
 	CutOver <-chan struct{}
-	// Say prints what happens, and once a second the progress.
+	// Say prints events, and once a second the progress.
 	Say func(format string, args ...any)
 
-	// pausedAt is when the source stopped taking writes, or a little earlier: its answer
-	// may have come late.
+	// pausedAt is when the source stopped accepting writes, or a little earlier: its answer may
+	// have come late.
 	pausedAt time.Time
 }
 
 const (
-	// anewMax is how often a copy may begin anew.
+	// anewMax is how often a copy may begin again.
 	anewMax = 10
-	// againEvery is the time between two tries to reach the source.
+	// againEvery is the time between two attempts to reach the source.
 	againEvery = 500 * time.Millisecond
 	sayEvery   = time.Second
 )
 
-// errCutOver ends the applier when all has been applied.
+// errCutOver ends the applier when everything has been applied.
 var errCutOver = errors.New("cut over")
 
 // NotBegun is an error of a copy that has not changed the cluster.
@@ -54,8 +54,8 @@ type NotBegun struct{ error }
 // Unwrap implements the interface of package errors.
 func (n NotBegun) Unwrap() error { return n.error }
 
-// Run copies, follows, and cuts over. The cluster must be empty. Run empties it if the
-// copy begins anew.
+// Run copies, follows, and cuts over. The cluster must be empty. Run empties it if the copy begins
+// again.
 func Run(ctx context.Context, o *Options) (*Difference, error) {
 	if err := o.checkSource(ctx); err != nil {
 		return nil, NotBegun{err}
@@ -85,7 +85,7 @@ func Run(ctx context.Context, o *Options) (*Difference, error) {
 	}
 }
 
-// compareWithin compares, and reports whether the source took no writes meanwhile.
+// compareWithin compares both sides, and reports whether the source refused writes meanwhile.
 func (o *Options) compareWithin(ctx context.Context) (*Difference, error) {
 	d, err := compare(ctx, o)
 	if err == nil && o.Pause > 0 {
@@ -109,7 +109,7 @@ func (o *Options) empty(ctx context.Context) error {
 	}
 }
 
-// follower is one copy and what follows it.
+// follower is one attempt to copy and follow.
 type follower struct {
 	*Options
 	id                     string
@@ -127,7 +127,7 @@ func (o *Options) copyOnce(ctx context.Context) error {
 	f := &follower{Options: o}
 	f.link.Store(l)
 	defer func() { _ = f.link.Load().conn.Close() }()
-	// The source may take hours for its file. An import that is told to end does not wait.
+	// The source may take hours for its file. If the import is told to end, it must not wait.
 	defer context.AfterFunc(ctx, func() { _ = f.link.Load().conn.Close() })()
 	file, err := os.CreateTemp(o.Dir, "clusterctl-import-*.rdb")
 	if err != nil {
@@ -207,7 +207,7 @@ func first(cause, err error) error {
 	return err
 }
 
-// receive keeps the link up.
+// receive reads the stream and restores the link when it breaks.
 func (f *follower) receive(ctx context.Context) error {
 	for {
 		err := f.link.Load().receive(ctx, f.spool, &f.received)
@@ -247,8 +247,7 @@ func (f *follower) reach(ctx context.Context) error {
 	}
 }
 
-// watch prints the progress, and ends the applier once everything is applied after
-// CutOver.
+// watch prints the progress. After CutOver it ends the applier once everything is applied.
 func (f *follower) watch(ctx context.Context, cancel context.CancelCauseFunc) {
 	t := time.NewTicker(sayEvery)
 	defer t.Stop()
@@ -272,8 +271,7 @@ func (f *follower) watch(ctx context.Context, cancel context.CancelCauseFunc) {
 	}
 }
 
-// drain stops writes to the source, and waits until everything that it has written is
-// applied.
+// drain stops writes to the source, and waits until everything in its stream is applied.
 func (f *follower) drain(ctx context.Context) error {
 	c := redis.NewClient(f.Source)
 	defer c.Close()

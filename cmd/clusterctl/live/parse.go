@@ -17,7 +17,7 @@ const (
 // streamReader reads the commands of a stream and counts its bytes.
 type streamReader struct {
 	in *bufio.Reader
-	// offset is behind the last command that was read.
+	// offset is the offset after the last command that was read.
 	offset int64
 }
 

@@ -10,8 +10,8 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// checkSource refuses a source that cannot be copied whole, or whose writes cannot be
-// stopped at the cut-over. It is better to refuse it now than at the end.
+// checkSource refuses a source that cannot be copied completely, or whose writes cannot be stopped
+// at the cut-over. It is better to refuse it now than at the end.
 func (o *Options) checkSource(ctx context.Context) error {
 	c := redis.NewClient(o.Source)
 	defer c.Close()
@@ -23,7 +23,8 @@ func (o *Options) checkSource(ctx context.Context) error {
 		return fmt.Errorf("the source is one of %d masters of a Redis Cluster, and has a part of the keys alone; bring in the RDB file of each (--rdb, from the second on with --force)", n)
 	}
 	if o.Pause > 0 {
-		// A pause of a millisecond shows whether the source can do it and this user may.
+		// A pause of a millisecond shows whether the source knows the command and this user may use
+		// it.
 		if err := pauseWrites(ctx, c, 1); err != nil {
 			return fmt.Errorf("%w; stop the writers yourself when it is time, and say --pause 0", err)
 		}
@@ -31,7 +32,7 @@ func (o *Options) checkSource(ctx context.Context) error {
 	return nil
 }
 
-// checkRole refuses a replica if its writes have to be stopped: they come from its master.
+// checkRole refuses a replica if writes must be stopped: its writes come from its master.
 func (o *Options) checkRole(ctx context.Context, c *redis.Client) error {
 	f, err := replicationOf(ctx, c)
 	if err != nil {
@@ -51,7 +52,7 @@ func pauseWrites(ctx context.Context, c *redis.Client, ms int64) error {
 	return nil
 }
 
-// replicationOf is what a server reports about its stream.
+// replicationOf returns what a server reports about its replication.
 func replicationOf(ctx context.Context, c *redis.Client) (map[string]string, error) {
 	return fieldsOf(ctx, func(ctx context.Context) *redis.StringCmd { return c.Info(ctx, "replication") })
 }
@@ -71,7 +72,7 @@ func fieldsOf(ctx context.Context, ask func(context.Context) *redis.StringCmd) (
 	return fields, nil
 }
 
-// offsetOf is how far the source's stream has been written.
+// offsetOf returns the current offset of the source's stream.
 func offsetOf(ctx context.Context, c *redis.Client) (int64, error) {
 	f, err := replicationOf(ctx, c)
 	if err != nil {

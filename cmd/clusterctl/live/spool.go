@@ -8,14 +8,14 @@ import (
 	"sync"
 )
 
-// errSpoolFull is returned if the cluster takes the stream more slowly than it comes.
+// errSpoolFull is returned if the cluster applies the stream more slowly than it comes.
 var errSpoolFull = errors.New("too much of the source's stream waits to be applied")
 
 // spoolShrinkBytes is the size from which a spool that was read to its end is truncated.
 const spoolShrinkBytes = 16 << 20
 
-// spool is a queue of bytes in an unnamed file. The file is a ring of at most max bytes,
-// and is no larger than the most that has waited.
+// spool is a queue of bytes in an unnamed file. The file is a ring of at most max bytes, and never
+// larger than the most bytes that have waited.
 type spool struct {
 	mu            sync.Mutex // guards what follows; held while the file is read or written
 	come          *sync.Cond
@@ -93,7 +93,7 @@ func (s *spool) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// end wakes a waiting reader or writer, and later ones do not wait.
+// end wakes a waiting reader or writer, and makes later calls return at once.
 func (s *spool) end(err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// A stream that is never caught up with goes round and round in a file that does
-// not grow.
+// A reader that is never done with the stream: the ring goes round and round, and the file does not
+// grow.
 func TestASpoolGrowsNoLargerThanItMay(t *testing.T) {
 	const most = 10_000
 	s, err := newSpool(t.TempDir(), most)
@@ -27,7 +27,7 @@ func TestASpoolGrowsNoLargerThanItMay(t *testing.T) {
 		if _, err := s.Write(p); err != nil {
 			t.Fatal(err)
 		}
-		// Something always waits.
+		// Some bytes are always left.
 		if n := s.written - s.read - 1 - int64(r.IntN(4000)); n > 0 {
 			if _, err := io.CopyN(&out, s, n); err != nil {
 				t.Fatal(err)

@@ -1,6 +1,6 @@
-// Package alone runs the engine without a cluster, in this process: one state machine with a
-// log in memory, behind the same connections, parser and settings as in a node. There is no
-// Raft, no disk and no other node, so a failure here is the engine's.
+// Package alone runs the engine without a cluster, in this process: one state machine with a log in
+// memory, behind the same connections, parser and settings as in a node. There is no Raft, no disk
+// and no other node, so a failure here is a failure of the engine.
 package alone
 
 import (
@@ -38,7 +38,7 @@ func Serve(t testing.TB) string {
 	a := &shard{wanted: around.engine}
 	a.machine = fsm.New(fsm.Config{
 		Group: group, Engine: engine.Config{LockSlots: 64}, Sched: sched.Config{Permits: 4, Workers: 2}, Sink: a, Observer: a,
-		// Uses are recorded, at a clock that stands.
+		// Accesses are recorded, with a clock that stands still.
 		UseTick: func() uint32 { return 1 << 31 },
 	})
 	node := admin.Node{
@@ -71,9 +71,9 @@ func Serve(t testing.TB) string {
 	return l.Addr().String()
 }
 
-// surroundings are what clients ask a node for, as far as an engine has it. What
-// is not there is nil: a command that needs it is caught by the server, which
-// closes the connection, so that its script fails.
+// surroundings implements the parts of a node that an engine alone has. The other parts are nil: a
+// command that needs one panics, and the server recovers and closes the connection, so the script
+// fails.
 type surroundings struct {
 	admin.Facts
 	admin.ClusterView
@@ -93,7 +93,7 @@ func (s *surroundings) Settings() *client.Settings {
 	}
 }
 
-// engine are the settings that the engine works by.
+// engine returns the settings of the engine.
 func (s *surroundings) engine() command.Settings {
 	c := s.cfg.Current()
 	e := c.Engine
@@ -129,24 +129,23 @@ func (s *surroundings) ConfigRewrite() error {
 	return errors.New("The server is running without a config file")
 }
 
-// Mode and MemoryFull implement client.Greeter and client.Memory.
+// Mode implements client.Greeter, and MemoryFull implements client.Memory.
 func (s *surroundings) Mode() string     { return "cluster" }
 func (s *surroundings) MemoryFull() bool { return false }
 
-// Role and the others implement admin.Replication for a node that has no others.
+// Role and the methods below implement admin.Replication for the only node.
 func (s *surroundings) Role() string          { return "master" }
 func (s *surroundings) Replicas() [][3]string { return nil }
 func (s *surroundings) Offset() int64         { return 0 }
 func (s *surroundings) Synced() int           { return 0 }
 
-// Hub and Publish implement client.Channels for a node that has no others.
+// Hub and Publish implement client.Channels for the only node.
 func (s *surroundings) Hub() *pubsub.Hub { return s.hub }
 func (s *surroundings) Publish(kind pubsub.Kind, channel, payload []byte, later *pubsub.Later) func() int {
 	n := s.hub.PublishLater(kind, string(channel), append([]byte(nil), payload...), later)
 	return func() int { return n }
 }
 
-// AwaitChanges and AwaitEvents implement client.Feeds for a node that has
-// everything.
+// AwaitChanges and AwaitEvents implement client.Feeds for a node that has all replicas.
 func (s *surroundings) AwaitChanges() func() { return func() {} }
 func (s *surroundings) AwaitEvents()         {}

@@ -17,10 +17,10 @@ import (
 	"lockstep/fsm"
 )
 
-// shard is the state machine and its log. It is a client.Executor. One call runs
-// at a time.
+// shard is the state machine and its log. It implements client.Executor, and runs one call at a
+// time.
 type shard struct {
-	// wanted are the settings that the machine is to have.
+	// wanted returns the settings that the machine should have.
 	wanted func() command.Settings
 
 	mu      sync.Mutex
@@ -29,14 +29,14 @@ type shard struct {
 	stampMs int64
 	receive *receiver
 
-	// waiting are the waiting clients, in order; filled: it is worth trying to
-	// serve them. waits numbers them.
+	// waiting holds the waiting clients, in order. filled is true if one of them may find
+	// something. waits counts all of them, to number them.
 	waiting []*waiting
 	filled  atomic.Bool
 	waits   uint64
 }
 
-// waiting is a client whose command waits.
+// waiting is a client with a blocking command.
 type waiting struct {
 	call   *cluster.Call
 	txn    fsm.Txn
@@ -45,15 +45,15 @@ type waiting struct {
 
 const (
 	group = 7
-	// dueMax is how many due keys one entry deletes.
+	// dueMax is the largest number of expired keys that one entry deletes.
 	dueMax = 512
-	// patience is how long a txn may run.
+	// patience is how long a transaction may run.
 	patience = 30 * time.Second
-	// readTriesMax bounds how often a read meets a key that came due just then.
+	// readTriesMax bounds how often a read is tried again because a key has just expired.
 	readTriesMax = 8
 )
 
-// receiver takes the reply of an entry's only txn.
+// receiver takes the reply of the only transaction in an entry.
 type receiver struct {
 	reply   []byte
 	outcome fsm.Outcome
@@ -66,7 +66,7 @@ func (r *receiver) Deliver(_ int, reply []byte, outcome fsm.Outcome, _ int64) {
 	close(r.done)
 }
 
-// Receiver implements fsm.Sink: entries come one after the other.
+// Receiver implements fsm.Sink. Entries come one after the other.
 func (a *shard) Receiver(fsm.EntryID) fsm.Receiver { return a.receive }
 
 // Wants implements command.Observer.
@@ -96,7 +96,7 @@ func (a *shard) Indexes(_ context.Context, shards []int) ([]uint64, error) {
 	return indexes, nil
 }
 
-// Await implements client.Executor: this is the only replica.
+// Await implements client.Executor. This is the only replica.
 func (a *shard) Await(ctx context.Context, floors map[int]uint64) bool {
 	return a.machine.WaitTaken(ctx, floors[0]) == nil
 }
@@ -157,7 +157,7 @@ func (a *shard) Block(ctx context.Context, timeout time.Duration, call *cluster.
 	}
 }
 
-// enter serves a client at once or puts it behind the others.
+// enter serves a client at once, or adds it behind the other waiting clients.
 func (a *shard) enter(call *cluster.Call) *waiting {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -174,14 +174,14 @@ func (a *shard) enter(call *cluster.Call) *waiting {
 	return w
 }
 
-// serveLocked serves the waiting clients, the oldest first, as long as there may be something.
+// serveLocked serves the waiting clients, the oldest first, as long as one may find something.
 func (a *shard) serveLocked() {
 	for a.filled.Swap(false) {
 		a.waiting = slices.DeleteFunc(a.waiting, func(w *waiting) bool { return a.tryLocked(w, 0) })
 	}
 }
 
-// tryLocked serves a client if there is something for it.
+// tryLocked serves a client if its key has something for it.
 func (a *shard) tryLocked(w *waiting, how fsm.ServeHow) bool {
 	c := w.call
 	if c.ReadOnly {
@@ -199,7 +199,7 @@ func (a *shard) tryLocked(w *waiting, how fsm.ServeHow) bool {
 	return true
 }
 
-// applyLocked logs a txn, runs it and returns its reply.
+// applyLocked logs and runs a transaction, and returns its reply.
 func (a *shard) applyLocked(t fsm.Txn) ([]byte, error) {
 	a.index++
 	a.stampMs = max(a.stampMs, time.Now().UnixMilli())
@@ -217,8 +217,8 @@ func (a *shard) applyLocked(t fsm.Txn) ([]byte, error) {
 	}
 }
 
-// readLocked runs a read; the log's time moves on when that meets a key which
-// is due, and a script that it runs is put into the cache.
+// readLocked runs a read. If the read meets an expired key, an entry moves the log's time on. If it
+// runs a script that is not cached, an entry caches the script.
 func (a *shard) readLocked(ctx context.Context, t *fsm.Txn) ([]byte, error) {
 	for range readTriesMax {
 		reply, err := a.machine.Read(ctx, t, fsm.ReadOptions{LeaderMs: max(a.stampMs, time.Now().UnixMilli()), Seed: a.index})
@@ -237,8 +237,8 @@ func (a *shard) readLocked(ctx context.Context, t *fsm.Txn) ([]byte, error) {
 	return nil, cluster.ErrOverloaded
 }
 
-// prepareLocked does what a shard's leader does by the way: it brings changed
-// settings into the log, and deletes what is due.
+// prepareLocked does a part of the work of a shard's leader: it logs changed settings, and deletes
+// expired keys.
 func (a *shard) prepareLocked(ctx context.Context) error {
 	want, have := a.wanted(), a.machine.Settings()
 	for _, name := range command.SettingNames() {

@@ -1,6 +1,6 @@
-// Command container starts a container's program: it makes of the new namespaces
-// that it finds itself in what the program may see, and becomes it. What it is to
-// do stands in its first argument.
+// Command container starts a container's program. It runs in new namespaces: it mounts there what
+// the program may see, and then replaces itself by the program. Its first argument is a box.Box in
+// JSON.
 package main
 
 import (
@@ -17,7 +17,7 @@ import (
 )
 
 func main() {
-	// What is set for a thread is to be set for the one that becomes the program.
+	// Settings of one thread must be those of the thread that becomes the program.
 	runtime.LockOSThread()
 	if err := become(); err != nil {
 		fmt.Fprintln(os.Stderr, "container:", err)
@@ -42,8 +42,8 @@ func become() error {
 	return fmt.Errorf("%s: %w", b.Argv[0], syscall.Exec(b.Argv[0], b.Argv, b.Env))
 }
 
-// furnish mounts what is in the box and goes into it. The mounts are those of this
-// process's namespace: they go when it ends.
+// furnish mounts the contents of the box and enters it. The mounts are in this process's namespace,
+// so they go when it ends.
 func furnish(b *box.Box) error {
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
 		return fmt.Errorf("a mount namespace of its own: %w", err)
@@ -80,7 +80,7 @@ func furnish(b *box.Box) error {
 	return unix.Chdir("/")
 }
 
-// confine becomes the container's user, who can become nobody else.
+// confine switches to the container's user. The process cannot switch back.
 func confine(b *box.Box) error {
 	if err := syscall.Setgroups(b.Groups); err != nil {
 		return fmt.Errorf("groups: %w", err)
@@ -96,6 +96,6 @@ func confine(b *box.Box) error {
 			return fmt.Errorf("no new privileges: %w", err)
 		}
 	}
-	// Another user's process has lost what it was told of its parent's end.
+	// The change of the user has cleared the signal that ends this process with its parent.
 	return unix.Prctl(unix.PR_SET_PDEATHSIG, uintptr(syscall.SIGKILL), 0, 0, 0)
 }

@@ -11,14 +11,14 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 )
 
-// Provisioner is who makes the volumes of a storage class: this package.
+// Provisioner is the name by which a storage class asks this package for volumes.
 const Provisioner = "lockstep.test/folder"
 
-// provisionEvery is how often claims are looked at.
+// provisionEvery is how often claims are checked.
 const provisionEvery = 200 * time.Millisecond
 
-// provision makes a volume for each claim that waits for one, and removes those whose
-// claim is gone, where the class says so.
+// provision makes a volume for each claim that waits for one. It removes the volumes whose claim is
+// gone, if their class says so.
 func (k *Kubelet) provision() {
 	claims, _ := k.factory.Core().V1().PersistentVolumeClaims().Lister().List(labels.Everything())
 	for _, claim := range claims {
@@ -37,8 +37,8 @@ func (k *Kubelet) provision() {
 	}
 }
 
-// makeVolume makes a folder as an empty file system of its own is one: root's, with
-// the folder in it that ext4 has.
+// makeVolume makes a folder that looks like an empty ext4: it belongs to root, and has a folder
+// lost+found.
 func (k *Kubelet) makeVolume(claim *corev1.PersistentVolumeClaim) error {
 	name := "pvc-" + string(claim.UID)
 	dir := filepath.Join(k.Dir, "volumes", name)
@@ -63,7 +63,7 @@ func (k *Kubelet) makeVolume(claim *corev1.PersistentVolumeClaim) error {
 	}
 	_, err = k.Client.CoreV1().PersistentVolumes().Create(k.ctx, volume, metav1.CreateOptions{})
 	if apierrors.IsAlreadyExists(err) {
-		return nil // the controller has not bound it yet
+		return nil // the volume exists, and the controller has not bound it yet
 	}
 	return err
 }

@@ -19,32 +19,33 @@ import (
 	"lockstep/tests/kube/kubelet/box"
 )
 
-// How long a container that ended by itself waits before it is started again: not at
-// all the first time, then longer and longer.
+// A container that ended by itself is started again after a pause: at once the first time, then
+// after longer and longer times.
 const (
 	restartAfter = 10 * time.Second
 	restartMost  = 5 * time.Minute
 )
 
-// container is one of a pod's. What is below is guarded by the pod's mu.
+// container is a container of a pod. The fields below api are guarded by the pod's mu.
 type container struct {
 	p   *pod
 	api *corev1.Container
 
-	// cmd is what runs; nil between one and the next.
+	// cmd is the running process, or nil between two runs.
 	cmd *exec.Cmd
-	// started: the startup probe succeeded, or there is none. ready is the same of the
-	// readiness probe.
+	// started is true if the startup probe has succeeded or there is none. ready is the same for
+	// the readiness probe.
 	started, ready bool
 	since          metav1.Time
-	// last is how the one before ended; over: there is to be no next.
+	// last is how the previous run ended. over is true if there will be no further run.
 	last     *corev1.ContainerStateTerminated
 	over     bool
 	restarts int32
 	waits    *corev1.ContainerStateWaiting
 }
 
-// run starts the container, again and again if the pod says so, until the pod ends.
+// run starts the container, again and again if the pod's restart policy says so, until the pod
+// ends.
 func (c *container) run() {
 	defer func() {
 		c.p.mu.Lock()
@@ -83,7 +84,7 @@ func (c *container) run() {
 	}
 }
 
-// once runs the container to its end and tells its exit status.
+// once runs the container to its end and returns its exit status.
 func (c *container) once() int32 {
 	cmd, err := c.start()
 	if err != nil {
@@ -131,7 +132,7 @@ func (c *container) once() int32 {
 	return code
 }
 
-// finish keeps how a container ended.
+// finish records how a container ended.
 func (c *container) finish(reason string, code int32) {
 	c.p.mu.Lock()
 	defer c.p.mu.Unlock()
@@ -143,10 +144,10 @@ func (c *container) finish(reason string, code int32) {
 	c.cmd, c.started, c.ready = nil, false, false
 }
 
-// id names a container that runs.
+// id returns the id of a running container.
 func (c *container) id() string { return fmt.Sprintf("process://%d", c.cmd.Process.Pid) }
 
-// kill ends a container: SIGTERM, and SIGKILL when it has had its time.
+// kill ends a container by SIGTERM, and by SIGKILL after the grace period.
 func (c *container) kill(cmd *exec.Cmd, exited <-chan struct{}, grace time.Duration) {
 	if grace > 0 {
 		_ = cmd.Process.Signal(syscall.SIGTERM)
@@ -198,8 +199,8 @@ func (c *container) start() (*exec.Cmd, error) {
 	return cmd, nil
 }
 
-// box is what the container runs in, made anew each time: what it wrote elsewhere than
-// into volumes is gone.
+// box makes the box of the container anew for each run. Only files in volumes survive from one run
+// to the next.
 func (c *container) box() (*box.Box, error) {
 	env, err := c.environment()
 	if err != nil {
@@ -242,7 +243,7 @@ func (c *container) box() (*box.Box, error) {
 	return b, makeTargets(b)
 }
 
-// unknown says what the pod asks for that is not known here.
+// unknown returns an error if the pod needs something that this kubelet does not have.
 func (p *pod) unknown() error {
 	s := &p.api.Spec
 	switch {

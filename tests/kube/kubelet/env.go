@@ -8,7 +8,7 @@ import (
 	"k8s.io/kubernetes/third_party/forked/golang/expansion"
 )
 
-// environment is what a container is given; an error says what is missing.
+// environment returns the variables of a container, or an error that names what is missing.
 func (c *container) environment() ([]string, error) {
 	known := map[string]string{}
 	env := []string{"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOSTNAME=" + c.p.hostname(), "KUBERNETES_SERVICE_HOST=10.96.0.1", "KUBERNETES_SERVICE_PORT=443"}
@@ -30,13 +30,13 @@ func (c *container) environment() ([]string, error) {
 	return env, nil
 }
 
-// optional reports whether a variable may be missing because what it is from is.
+// optional reports whether a variable may be missing because its source is missing.
 func optional(from *corev1.EnvVarSource) bool {
 	c, s := from.ConfigMapKeyRef, from.SecretKeyRef
 	return c != nil && c.Optional != nil && *c.Optional || s != nil && s.Optional != nil && *s.Optional
 }
 
-// expand puts variables into arguments.
+// expand replaces the variables in arguments.
 func expand(args, env []string) []string {
 	known := map[string]string{}
 	for _, e := range env {
@@ -50,7 +50,7 @@ func expand(args, env []string) []string {
 	return all
 }
 
-// value is what a variable is taken from.
+// value returns the value of a variable from its source.
 func (p *pod) value(from *corev1.EnvVarSource) (string, error) {
 	core := p.k.factory.Core().V1()
 	switch {
@@ -78,7 +78,7 @@ func (p *pod) value(from *corev1.EnvVarSource) (string, error) {
 	return "", fmt.Errorf("nobody here knows where it is from")
 }
 
-// field is a part of the pod itself.
+// field returns the value of a field of the pod itself.
 func (p *pod) field(path string) (string, error) {
 	switch path {
 	case "metadata.name":

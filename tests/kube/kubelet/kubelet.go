@@ -19,19 +19,20 @@ import (
 	"lockstep/tests/kit/lan"
 )
 
-// Config is what a kubelet is told.
+// Config is the configuration of a kubelet.
 type Config struct {
 	Client kubernetes.Interface
 	Lan    *lan.Lan
-	// Images are folders, by the names that pods ask for.
+	// Images maps the image names in pods to folders.
 	Images map[string]string
 	// Starter is the path of the program that starts a container.
 	Starter string
 	// Dir is a folder for volumes, roots and logs.
 	Dir string
-	// Nodes are the names of the nodes that it plays.
+	// Nodes are the names of the nodes that the kubelet plays.
 	Nodes []string
-	// Complain is told what must not be: a pod that wants what is not known here.
+	// Complain is called for faults, such as a pod that needs something that this kubelet does not
+	// have.
 	Complain func(format string, args ...any)
 }
 
@@ -49,13 +50,13 @@ type Kubelet struct {
 	past []Event
 }
 
-// Event is something that happened to a pod.
+// Event is a change of a pod.
 type Event struct {
 	Time      time.Time
 	Pod, What string
 }
 
-// What events say.
+// These are the values of Event.What.
 const (
 	Started = "started"
 	Ready   = "ready"
@@ -68,13 +69,13 @@ const (
 	Deleted = "deleted"
 )
 
-// Start registers the nodes and runs what is bound to them, until Stop.
+// Start registers the nodes and runs the pods that are bound to them, until Stop is called.
 func Start(c Config) (*Kubelet, error) {
 	k := &Kubelet{Config: c, pods: map[types.UID]*pod{}, dead: map[string]bool{}}
 	k.ctx, k.cancel = context.WithCancel(context.Background())
 	k.factory = informers.NewSharedInformerFactory(c.Client, 0)
 	core := k.factory.Core().V1()
-	// An informer that was asked for is kept up to date.
+	// Each call starts an informer, which is then kept up to date.
 	core.ConfigMaps().Informer()
 	core.Secrets().Informer()
 	core.Services().Informer()
@@ -101,7 +102,7 @@ func Start(c Config) (*Kubelet, error) {
 	return k, nil
 }
 
-// repeat does something again and again, until Stop.
+// repeat calls do again and again until Stop.
 func (k *Kubelet) repeat(every time.Duration, do func()) {
 	tick := time.NewTicker(every)
 	defer tick.Stop()
@@ -115,7 +116,7 @@ func (k *Kubelet) repeat(every time.Duration, do func()) {
 	}
 }
 
-// Stop kills all that runs, and waits until it is gone.
+// Stop kills all pods, and waits until they are gone.
 func (k *Kubelet) Stop() {
 	k.cancel()
 	k.mu.Lock()
@@ -127,7 +128,7 @@ func (k *Kubelet) Stop() {
 	k.factory.Shutdown()
 }
 
-// see hears of a pod.
+// see handles a new or changed pod object.
 func (k *Kubelet) see(api *corev1.Pod) {
 	if !slices.Contains(k.Nodes, api.Spec.NodeName) {
 		return
@@ -146,7 +147,7 @@ func (k *Kubelet) see(api *corev1.Pod) {
 	p.hear(api)
 }
 
-// lose hears that a pod's object is gone.
+// lose handles the deletion of a pod object.
 func (k *Kubelet) lose(o any) {
 	if last, ok := o.(cache.DeletedFinalStateUnknown); ok {
 		o = last.Obj
@@ -162,14 +163,15 @@ func (k *Kubelet) lose(o any) {
 	}
 }
 
-// forget is told of a pod of which nothing runs any more and nothing is to come.
+// forget removes a pod of which nothing runs any more.
 func (k *Kubelet) forget(p *pod) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	delete(k.pods, p.uid)
 }
 
-// Break is the loss of a node's machine: what ran there is gone, and nobody says so.
+// Break simulates the loss of a node's machine. All pods of the node are gone, and the API server
+// is not told.
 func (k *Kubelet) Break(node string) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -181,14 +183,14 @@ func (k *Kubelet) Break(node string) {
 	}
 }
 
-// note keeps an event.
+// note records an event.
 func (k *Kubelet) note(p *pod, what string) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.past = append(k.past, Event{time.Now(), p.namespace + "/" + p.name, what})
 }
 
-// Events are what happened to the pods of a namespace since a time.
+// Events returns the events of the pods of a namespace since a time.
 func (k *Kubelet) Events(namespace string, since time.Time) []Event {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -213,14 +215,12 @@ func (k *Kubelet) Signal(namespace, name string, signal syscall.Signal) error {
 	return fmt.Errorf("no pod %s/%s runs", namespace, name)
 }
 
-// logPath is where a container's output goes: that of all containers which bore
-// this name.
+// logPath returns the path of a container's output. Containers with the same name share it.
 func (k *Kubelet) logPath(namespace, pod, container string) string {
 	return filepath.Join(k.Dir, "logs", namespace, pod+"_"+container+".log")
 }
 
-// Logs is what the containers of a pod have written, and of all pods before it that
-// bore the name.
+// Logs returns the output of the containers of a pod, and of earlier pods with the same name.
 func (k *Kubelet) Logs(namespace, pod string) string {
 	files, _ := filepath.Glob(k.logPath(namespace, pod, "*"))
 	var all []byte

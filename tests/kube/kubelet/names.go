@@ -9,11 +9,11 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 )
 
-// Domain is what all names of the cluster end with.
+// Domain is the end of all names of the cluster.
 const Domain = "cluster.local"
 
-// Lookup is the cluster's DNS: the addresses behind SERVICE.NAMESPACE.svc.DOMAIN, and
-// behind POD.SERVICE.NAMESPACE.svc.DOMAIN where the Service has no address of its own.
+// Lookup is the cluster's DNS. It returns the addresses behind SERVICE.NAMESPACE.svc.DOMAIN, and
+// behind POD.SERVICE.NAMESPACE.svc.DOMAIN if the Service has no address of its own.
 func (k *Kubelet) Lookup(name string) []string {
 	name, ok := strings.CutSuffix(name, ".svc."+Domain)
 	parts := strings.Split(name, ".")
@@ -33,8 +33,8 @@ func (k *Kubelet) Lookup(name string) []string {
 	return all
 }
 
-// Endpoints are the addresses of a Service's pods to which clients are sent; host
-// means one of them alone.
+// Endpoints returns the addresses of the ready pods of a Service. If host is set, it returns only
+// the pod of that name.
 func (k *Kubelet) Endpoints(namespace, service, host string) (all []string) {
 	of := labels.SelectorFromSet(labels.Set{discoveryv1.LabelServiceName: service})
 	slices, _ := k.factory.Discovery().V1().EndpointSlices().Lister().EndpointSlices(namespace).List(of)

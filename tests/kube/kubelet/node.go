@@ -10,13 +10,13 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// beatEvery is how often a node says that it lives.
+// beatEvery is how often a node renews its lease.
 const beatEvery = 10 * time.Second
 
-// leases is the namespace in which nodes say so.
+// leases is the namespace of the nodes' leases.
 const leases = "kube-node-lease"
 
-// register makes a node, ready from the start. Each is in a zone of its own.
+// register makes a node, which is ready from the start. Each node is in a zone of its own.
 func (k *Kubelet) register(name string) error {
 	room := corev1.ResourceList{
 		corev1.ResourceCPU: resource.MustParse("8"), corev1.ResourceMemory: resource.MustParse("16Gi"),
@@ -40,7 +40,7 @@ func (k *Kubelet) register(name string) error {
 	return k.renew(name)
 }
 
-// renew says that a node lives.
+// renew renews a node's lease.
 func (k *Kubelet) renew(name string) error {
 	now, lasts := metav1.NowMicro(), int32(4*beatEvery/time.Second)
 	lease := &coordinationv1.Lease{
@@ -58,14 +58,14 @@ func (k *Kubelet) renew(name string) error {
 	return err
 }
 
-// beat renews all nodes that live.
+// beat renews the leases of all nodes that are not lost.
 func (k *Kubelet) beat() {
 	for _, name := range k.Nodes {
 		k.mu.Lock()
 		dead := k.dead[name]
 		k.mu.Unlock()
 		if !dead {
-			_ = k.renew(name) // the next beat comes soon enough
+			_ = k.renew(name) // if it fails, the next call comes soon enough
 		}
 	}
 }

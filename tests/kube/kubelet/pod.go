@@ -15,7 +15,7 @@ import (
 	"lockstep/tests/kit/lan"
 )
 
-// refreshEvery is how often volumes follow the objects they show. kubelet takes a
+// refreshEvery is how often volumes are updated from their objects. The real kubelet takes a
 // minute.
 const refreshEvery = time.Second
 
@@ -24,22 +24,22 @@ type pod struct {
 	k                     *Kubelet
 	uid                   types.UID
 	namespace, name, node string
-	// api is the object as it was when it was first seen.
+	// api is the object when the kubelet saw it first.
 	api *corev1.Pod
 	dir string
 	// leg and volumes are made before the containers.
 	leg     *lan.Leg
 	volumes map[string]*volume
 
-	// changed holds something when the API server is to be told.
+	// changed gets a value when the status has changed and the API server must be told.
 	changed chan struct{}
-	// end is closed when the pod is told to end, forced when it is to be gone at once.
+	// end is closed when the pod is told to end. forced is closed when it must end at once.
 	end, forced chan struct{}
 
 	mu         sync.Mutex
 	began      metav1.Time
 	containers []*container
-	// waits is why the containers do not run yet.
+	// waits is the reason why the containers do not run yet, or nil.
 	waits *corev1.ContainerStateWaiting
 	grace time.Duration
 	ended bool
@@ -58,7 +58,7 @@ func newPod(k *Kubelet, api *corev1.Pod) *pod {
 	return p
 }
 
-// hear takes the object as it is now.
+// hear handles a new version of the object.
 func (p *pod) hear(api *corev1.Pod) {
 	if api.DeletionTimestamp == nil {
 		return
@@ -75,7 +75,7 @@ func (p *pod) hear(api *corev1.Pod) {
 	close(p.end)
 }
 
-// force ends all at once.
+// force ends the pod at once.
 func (p *pod) force() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -93,7 +93,7 @@ func closed(c <-chan struct{}) bool {
 	}
 }
 
-// change has the API server be told.
+// change makes live report the status to the API server.
 func (p *pod) change() {
 	select {
 	case p.changed <- struct{}{}:
@@ -101,7 +101,7 @@ func (p *pod) change() {
 	}
 }
 
-// run is the pod's whole life.
+// run runs the pod from its start to its deletion.
 func (p *pod) run() {
 	defer p.k.forget(p)
 	over := corev1.PodSucceeded == p.api.Status.Phase || corev1.PodFailed == p.api.Status.Phase
@@ -121,7 +121,7 @@ func (p *pod) run() {
 	}
 }
 
-// live runs the containers to their end, and tells the API server.
+// live runs the containers to their end, and reports their status to the API server.
 func (p *pod) live() {
 	p.report()
 	defer p.clear()
@@ -153,10 +153,11 @@ func (p *pod) live() {
 	}
 }
 
-// prepareEvery is how often is looked for what a pod waits for.
+// prepareEvery is how often prepare tries again.
 const prepareEvery = 200 * time.Millisecond
 
-// prepare makes what the containers need; false: the pod is to end before that.
+// prepare makes everything that the containers need. It returns false if the pod must end before
+// that.
 func (p *pod) prepare() bool {
 	if err := p.unknown(); err != nil {
 		p.k.Complain("%s/%s wants what is not known here: %v", p.namespace, p.name, err)
@@ -186,7 +187,7 @@ func (p *pod) prepare() bool {
 	}
 }
 
-// wait is for the end of a pod that cannot run.
+// wait reports why a pod cannot run, and waits until the pod is told to end.
 func (p *pod) wait(reason string, err error) bool {
 	p.mu.Lock()
 	p.waits = &corev1.ContainerStateWaiting{Reason: reason, Message: err.Error()}
@@ -199,7 +200,7 @@ func (p *pod) wait(reason string, err error) bool {
 	return false
 }
 
-// try makes what is not there yet; an error says what is missing.
+// try makes what does not exist yet. It returns an error that names what is missing.
 func (p *pod) try() error {
 	for _, c := range p.containers {
 		if p.k.Images[c.api.Image] == "" {
@@ -231,7 +232,7 @@ func (p *pod) try() error {
 	return p.writeNames()
 }
 
-// writeNames writes the files that kubelet mounts in every container.
+// writeNames writes the files that the kubelet mounts in every container.
 func (p *pod) writeNames() error {
 	own := p.name
 	if s := p.api.Spec.Subdomain; s != "" {
@@ -247,7 +248,7 @@ func (p *pod) writeNames() error {
 	return nil
 }
 
-// hostname is what the pod calls itself.
+// hostname returns the pod's host name.
 func (p *pod) hostname() string {
 	if p.api.Spec.Hostname != "" {
 		return p.api.Spec.Hostname
@@ -255,8 +256,7 @@ func (p *pod) hostname() string {
 	return p.name
 }
 
-// clear takes away what was made for the pod; its volumes' folders stay where a claim
-// has them.
+// clear removes what was made for the pod. The folders of persistent volumes stay.
 func (p *pod) clear() {
 	if p.leg != nil {
 		p.leg.Leave()
@@ -266,7 +266,7 @@ func (p *pod) clear() {
 	}
 }
 
-// signal sends a signal to all containers that run.
+// signal sends a signal to all running containers.
 func (p *pod) signal(s syscall.Signal) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -14,8 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
-// examine asks the container's probes as kubelet does, as long as it runs: first the
-// one for its start, then the others. sick is told when it is to be started anew.
+// examine runs the container's probes as the real kubelet does, as long as the container runs:
+// first the startup probe, then the others. It sends on sick when the container must be restarted.
 func (c *container) examine(ctx context.Context, sick chan<- struct{}) {
 	if probe := c.api.StartupProbe; probe != nil {
 		started := make(chan struct{})
@@ -47,7 +47,7 @@ func (c *container) examine(ctx context.Context, sick chan<- struct{}) {
 				}
 			})
 		})
-		// A pod that is told to end is not asked any more whether it lives.
+		// The liveness probe stops when the pod is told to end.
 		both.Go(func() {
 			select {
 			case <-c.p.end:
@@ -70,7 +70,7 @@ func (c *container) examine(ctx context.Context, sick chan<- struct{}) {
 	}
 }
 
-// set changes what is known of a container.
+// set changes the state of a container and reports it.
 func (c *container) set(change func()) {
 	c.p.mu.Lock()
 	change()
@@ -78,9 +78,8 @@ func (c *container) set(change func()) {
 	c.p.change()
 }
 
-// ask asks one probe until ctx ends, and calls tell at each change: a container is well,
-// or not, once as many answers in a row as the probe wants say so. well is the state at
-// first.
+// ask runs one probe until ctx ends, and calls tell at each change. The state changes after as many
+// equal results in a row as the probe demands. well is the first state.
 func (c *container) ask(ctx context.Context, probe *corev1.Probe, well bool, tell func(well bool)) {
 	period := time.Duration(probe.PeriodSeconds) * time.Second
 	next := time.NewTimer(time.Duration(probe.InitialDelaySeconds) * time.Second)
@@ -112,7 +111,7 @@ func (c *container) ask(ctx context.Context, probe *corev1.Probe, well bool, tel
 	}
 }
 
-// try asks a probe once.
+// try runs a probe once.
 func (c *container) try(ctx context.Context, probe *corev1.Probe) error {
 	ctx, cancel := context.WithTimeout(ctx, time.Duration(probe.TimeoutSeconds)*time.Second)
 	defer cancel()
@@ -122,7 +121,7 @@ func (c *container) try(ctx context.Context, probe *corev1.Probe) error {
 		return err
 	}
 	request.Header.Set("User-Agent", "kube-probe/1.37")
-	// Kubelet looks at no certificate.
+	// The real kubelet does not verify the certificate either.
 	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true, TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}}
 	answer, err := client.Do(request)
 	if err != nil {
@@ -136,7 +135,7 @@ func (c *container) try(ctx context.Context, probe *corev1.Probe) error {
 	return nil
 }
 
-// port is the number of a port that may have a name.
+// port returns the number of a port, which may be given by name.
 func (c *container) port(p intstr.IntOrString) int {
 	for _, named := range c.api.Ports {
 		if p.Type == intstr.String && named.Name == p.StrVal {

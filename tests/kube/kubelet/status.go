@@ -8,12 +8,11 @@ import (
 	"k8s.io/client-go/util/retry"
 )
 
-// gone reports whether an error says that the pod is not there any more, or another of
-// its name is.
+// gone reports whether an error says that the pod no longer exists, or that another pod now has its
+// name.
 func gone(err error) bool { return apierrors.IsNotFound(err) || apierrors.IsConflict(err) }
 
-// report tells the API server what became of the pod. A node that is lost tells
-// nothing.
+// report writes the status of the pod to the API server. A lost node reports nothing.
 func (p *pod) report() {
 	if closed(p.forced) {
 		return
@@ -78,7 +77,7 @@ func (p *pod) describe(s *corev1.PodStatus) {
 	condition(s, corev1.PodReady, ready, reason)
 }
 
-// describe is the status of one container.
+// describe returns the status of one container.
 func (c *container) describe(waits *corev1.ContainerStateWaiting) corev1.ContainerStatus {
 	started := c.started
 	s := corev1.ContainerStatus{
@@ -108,7 +107,7 @@ func (c *container) describe(waits *corev1.ContainerStateWaiting) corev1.Contain
 	return s
 }
 
-// condition sets one of a pod's, and when it changed.
+// condition sets a condition of a pod, and the time of the change.
 func condition(s *corev1.PodStatus, kind corev1.PodConditionType, is bool, reason string) {
 	status := corev1.ConditionFalse
 	if is {

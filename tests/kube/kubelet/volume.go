@@ -14,19 +14,20 @@ import (
 	"lockstep/tests/kube/kubelet/box"
 )
 
-// volume is one of a pod's.
+// volume is a volume of a pod.
 type volume struct {
 	name, dir string
-	// show tells what is to be in it; nil: what is written there.
+	// show returns the files of an object that the volume shows. It is nil if the volume is for the
+	// pod's own files.
 	show  func() (map[string][]byte, error)
 	mode  fs.FileMode
-	group int // -1: none
-	// shown is what is in it, as the version-th.
+	group int // -1 means none
+	// shown holds the files that are in the volume now. version is the number of their folder.
 	shown   map[string][]byte
 	version int
 }
 
-// mount makes a volume, if it is not there.
+// mount makes a volume if it does not exist yet.
 func (p *pod) mount(api *corev1.Volume) error {
 	if p.volumes[api.Name] != nil {
 		return nil
@@ -52,7 +53,7 @@ func (p *pod) mount(api *corev1.Volume) error {
 	return nil
 }
 
-// find says what a volume is made of.
+// find sets the source of a volume.
 func (p *pod) find(v *volume, api *corev1.Volume) error {
 	core := p.k.factory.Core().V1()
 	switch {
@@ -103,8 +104,8 @@ func (p *pod) find(v *volume, api *corev1.Volume) error {
 	return fmt.Errorf("volume %s is of a kind that is not known here", api.Name)
 }
 
-// picked are the parts of an object that a volume shows, under the names that it gives
-// them; without items, all.
+// picked returns the parts of an object that a volume shows, under the names that the volume gives
+// them. Without items it returns all parts.
 func picked(data map[string][]byte, items []corev1.KeyToPath) (map[string][]byte, error) {
 	if len(items) == 0 {
 		return data, nil
@@ -120,7 +121,7 @@ func picked(data map[string][]byte, items []corev1.KeyToPath) (map[string][]byte
 	return shown, nil
 }
 
-// strange says what a volume is made of that is not known here; "" if it is.
+// strange returns a description of a source that this kubelet does not have, or "".
 func strange(v *corev1.Volume) string {
 	var items []corev1.KeyToPath
 	optional := false
@@ -151,8 +152,8 @@ func strange(v *corev1.Volume) string {
 	return ""
 }
 
-// own gives a volume that is written to the pod's group, as kubelet does where the
-// folder is not the group's already.
+// own gives a writable volume to the pod's group, as the real kubelet does if the folder does not
+// belong to the group already.
 func (v *volume) own() error {
 	info, err := os.Stat(v.dir)
 	if err != nil || v.group < 0 || info.Mode()&fs.ModeSetgid != 0 {
@@ -174,8 +175,8 @@ func (v *volume) own() error {
 	})
 }
 
-// refresh shows what the object has now: its files are links into a folder that is
-// exchanged at one instant.
+// refresh updates the files from the object. The files are links into a folder that is exchanged
+// atomically.
 func (v *volume) refresh() error {
 	if v.show == nil {
 		return nil
@@ -183,7 +184,7 @@ func (v *volume) refresh() error {
 	data, err := v.show()
 	if err != nil {
 		if v.shown != nil {
-			return nil // the object was deleted; what is there stays
+			return nil // the object was deleted, and the files stay
 		}
 		return err
 	}
@@ -227,12 +228,12 @@ func (v *volume) write(path string, text []byte) error {
 	return os.Chmod(path, mode)
 }
 
-// at is the path of a part of a volume.
+// at returns the path of a part of a volume.
 func (v *volume) at(part string) (string, error) {
 	return filepath.EvalSymlinks(filepath.Join(v.dir, part))
 }
 
-// makeTargets makes what volumes are mounted over.
+// makeTargets makes the files and folders on which volumes are mounted.
 func makeTargets(b *box.Box) error {
 	targets := b.Mounts
 	for _, device := range []string{"/dev/null", "/dev/zero", "/dev/urandom"} {

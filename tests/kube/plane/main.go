@@ -1,5 +1,5 @@
-// Command plane is the control plane of a Kubernetes cluster in one program:
-// its first argument says which part of it runs.
+// Command plane is the control plane of a Kubernetes cluster in one program. Its first argument
+// names the part to run.
 package main
 
 import (

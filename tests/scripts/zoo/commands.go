@@ -2,7 +2,8 @@ package zoo
 
 import "strings"
 
-// values are what commands of hostile scripts work on: a key of a kind, of some thousands of elements.
+// values are the keys that the commands of hostile scripts use: one for each kind of value, with
+// some hundreds or thousands of elements.
 var values = map[string]string{
 	"list":   `for i=1,200 do redis.call('RPUSH','li','a','b','c','d','e','f','g','h','i','j','k','l','m','n','o','p','q','r','s','t') end`,
 	"set":    `for j=0,19 do local t={} for i=1,1000 do t[i]='m'..(j*1000+i) end redis.call('SADD','se',unpack(t)) end`,
@@ -18,7 +19,8 @@ var values = map[string]string{
 	"many":   `local many={} for i=1,7000 do many[i]='a'..i end`,
 }
 
-// commands are what hostile scripts call again and again, and which values there are.
+// commands are the commands that hostile scripts call again and again, with the values that must
+// exist for them.
 var commands = []struct{ name, values, call string }{
 	{"PING", "", `redis.call('PING')`},
 	{"SET", "", `redis.call('SET', 'k', 'v')`},

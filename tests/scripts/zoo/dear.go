@@ -1,8 +1,9 @@
 package zoo
 
-// Dear are scripts that do one thing without end, each another one, and each one that costs more
-// than an instruction. They end by script-max-work-ms or by script-max-memory, and by the time they
-// do they should have taken as long as any other. Their names begin with what they use.
+// Dear are scripts that repeat one operation forever. Each uses another operation, and each
+// operation costs more than one instruction. The scripts end by script-max-work-ms or by
+// script-max-memory, and should all take about the same time until then. Their names begin with
+// what they use.
 var Dear = []Animal{
 	{Name: "lua: arithmetic", Source: `local x = 0 while true do x = (x * 3 + 7) / 2 - x end`},
 	{Name: "lua: powers", Source: `local x = 0 while true do x = 1.7 ^ 0.3 end`},
@@ -228,5 +229,5 @@ var Dear = []Animal{
 	{Name: "redis.setresp", Source: `while true do redis.setresp(3) end`},
 }
 
-// locals declares many.
+// locals declares many local variables.
 const locals = `local a0, a1, a2, a3, a4, a5, a6, a7, a8, a9, b0, b1, b2, b3, b4, b5, b6, b7, b8, b9, c0, c1, c2, c3, c4, c5, c6, c7, c8, c9, d0, d1, d2, d3, d4, d5, d6, d7, d8, d9, e0, e1, e2, e3, e4, e5, e6, e7, e8, e9, f0, f1, f2, f3, f4, f5, f6, f7, f8, f9, g0, g1, g2, g3, g4, g5, g6, g7, g8, g9, h0, h1, h2, h3, h4, h5, h6, h7, h8, h9, i0, i1, i2, i3, i4, i5, i6, i7, i8, i9, j0, j1, j2, j3, j4, j5, j6, j7, j8, j9`

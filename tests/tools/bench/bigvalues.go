@@ -6,15 +6,15 @@ import (
 	"time"
 )
 
-// bigStep is something done with a big value while other clients go on.
+// bigStep is an operation on a big value while other clients continue.
 type bigStep struct {
 	name string
-	// last marks what leaves the value behind for no second round.
+	// last is true if the step leaves no value for a second round.
 	last bool
 	run  func(v *bigValue) error
 }
 
-// bigValue is a server with a big value in it.
+// bigValue is a server with a big value.
 type bigValue struct {
 	*server
 	kind kind
@@ -24,8 +24,8 @@ type bigValue struct {
 
 const (
 	bigKey = "big"
-	// portableKey is the key of a value whose DUMP is one command's argument and
-	// one log entry; portablePart of the elements are in it.
+	// portableKey is the key of a value whose DUMP fits into one argument and one log entry. It has
+	// one in portablePart of the elements.
 	portableKey, restoredKey = "portable", "restored"
 	portablePart             = 10
 	// copiedKey is the key of a copy of the big value.
@@ -51,8 +51,8 @@ func (v *bigValue) do(args ...string) error {
 	return err
 }
 
-// snapshot writes everything out: what clusterctl snapshot asks for, and beside
-// it BGSAVE until it is done.
+// snapshot writes everything to disk: by LOCKSTEP SNAPSHOT, like clusterctl snapshot, or by BGSAVE
+// in Redis, until it is done.
 func (v *bigValue) snapshot() error {
 	if !v.isRedis() {
 		return v.do("LOCKSTEP", "SNAPSHOT")
@@ -73,11 +73,11 @@ func (v *bigValue) snapshot() error {
 	return errors.New("BGSAVE does not end")
 }
 
-// bigRow is what was measured beside a step, or in quiet.
+// bigRow is the measurement during a step, or without one.
 type bigRow struct{ p99, longest, took *row }
 
-// bigValues: how long GET and SET of other keys take while something is done
-// with a value of millions of elements.
+// bigValues measures how long GET and SET of other keys take during operations on a value of
+// millions of elements.
 func bigValues(b *bench) error {
 	n := b.n(5_000_000)
 	for _, k := range []kind{zsetKind, hashKind} {
@@ -111,7 +111,7 @@ func bigValues(b *bench) error {
 	return nil
 }
 
-// bigRows makes the rows of a kind: in quiet first.
+// bigRows makes the rows of a kind; the first is the one without a step.
 func (b *bench) bigRows(k kind, n int) []bigRow {
 	what := fmt.Sprintf("%s of %d: ", k.name, n)
 	rows := []bigRow{{p99: b.row(row{name: what + "quiet, p99 of others", unit: "ms"})}}
@@ -137,7 +137,7 @@ func (b *bench) bigValue(v *bigValue, n int, rows []bigRow) error {
 	if err := v.kind.fill(v.server, portableKey, n/portablePart, 0); err != nil {
 		return err
 	}
-	// What filling left to do is done before the quiet round.
+	// Work that filling has left is done before the quiet round.
 	if err := v.snapshot(); err != nil {
 		return err
 	}
@@ -158,8 +158,8 @@ func (b *bench) bigValue(v *bigValue, n int, rows []bigRow) error {
 	return nil
 }
 
-// othersBeside measures the other clients while a step runs, and a while in any
-// case; without a step that while.
+// othersBeside measures the other clients while a step runs, and for a while at least. Without a
+// step it measures for that while.
 func (b *bench) othersBeside(v *bigValue, step *bigStep, r bigRow) error {
 	others := load{clients: 8, batch: otherKeys}
 	begin := time.Now()

@@ -5,10 +5,10 @@ import "fmt"
 // keyLoad is a command on one key, as redis-benchmark sends it.
 type keyLoad struct {
 	name string
-	// what redis-benchmark is told: -t and its own test, or a command.
+	// what holds the arguments of redis-benchmark: -t and its own test, or a command.
 	what []string
-	// before, if it has a name, is what the key holds when the load begins: it
-	// takes one element for each request where drains, else elementsBefore.
+	// before, if it has a name, is the kind of the key when the load begins. The key has one
+	// element per request if drains is set, else elementsBefore.
 	before kind
 	key    string
 	drains bool
@@ -30,8 +30,8 @@ var keyLoads = []keyLoad{
 	{name: "XADD", what: []string{"XADD", "mystream", "*", "field", "data"}},
 }
 
-// collections: commands on one list, hash, set, sorted set and stream of one
-// node against appendfsync always.
+// collections compares commands on one list, hash, set, sorted set and stream of one node with
+// appendfsync always.
 func collections(b *bench) error {
 	redis, ours, end, err := b.pair()
 	if err != nil {
@@ -57,7 +57,7 @@ func collections(b *bench) error {
 	return nil
 }
 
-// prepare empties the server and writes what the load finds.
+// prepare empties the server and writes the keys for the load.
 func (l keyLoad) prepare(s *server, requests int) error {
 	if _, err := one(s.addr(), "FLUSHALL"); err != nil {
 		return err

@@ -12,13 +12,13 @@ const (
 	heading   = "### "
 )
 
-// section is what a scenario has for the page.
+// section is the part of the page for one scenario.
 type section struct {
 	name, text string
 }
 
-// writeDocs puts sections into the measured part of a page. Those of scenarios
-// that did not run stay as they are.
+// writeDocs puts sections into the measured part of a page. Sections of scenarios that did not run
+// stay unchanged.
 func writeDocs(path string, ran []section) error {
 	data, err := os.ReadFile(path)
 	if err != nil {
@@ -34,8 +34,8 @@ func writeDocs(path string, ran []section) error {
 	return os.WriteFile(path, []byte(page), 0o644)
 }
 
-// mergeSections are the old sections with those that ran in their places, in the
-// order of the scenarios.
+// mergeSections replaces the old sections of those scenarios that ran, in the order of the
+// scenarios.
 func mergeSections(old string, ran []section) string {
 	texts := map[string]string{}
 	for _, part := range strings.Split("\n"+old, "\n"+heading)[1:] {

@@ -8,10 +8,9 @@ import (
 	"time"
 )
 
-// elements: memory per element of values of three sizes: of Redis what its
-// allocator has given out (used_memory), of ours what lives on the heap after a
-// collection. Both are counts of bytes, without the reserves that the allocator
-// or the collector keep, and hardly differ from run to run.
+// elements compares memory per element of values of three sizes: for Redis the bytes from its
+// allocator (used_memory), for Lockstep the live heap after a collection. Both count bytes, without
+// the reserves of the allocator or the collector, and hardly differ from run to run.
 func elements(b *bench) error {
 	redis, err := b.redis()
 	if err != nil {
@@ -51,8 +50,7 @@ func elements(b *bench) error {
 	return nil
 }
 
-// memory fills an empty server and returns by how much each figure grew, per
-// element.
+// memory fills an empty server and returns by how much each figure grew, per element.
 func (k kind) memory(s *server, keys, size int, figures ...func() (float64, error)) ([]float64, error) {
 	if _, err := one(s.addr(), "FLUSHALL", "SYNC"); err != nil {
 		return nil, err
@@ -84,8 +82,8 @@ func (k kind) memory(s *server, keys, size int, figures ...func() (float64, erro
 	return grown, nil
 }
 
-// forgetEntries fills what a node keeps of its last entries and answers, a fixed
-// number of them, with small ones, so that it does not count as elements.
+// forgetEntries fills the fixed number of recent entries and answers that a node keeps with small
+// ones, so that they do not count as elements.
 func (s *server) forgetEntries() error {
 	const entries = 2000
 	one := load{clients: 1, batch: func(dst []byte, _, _ int) ([]byte, int, int) {
@@ -98,8 +96,8 @@ func infoFigure(s *server, name string) (float64, error) {
 	return strconv.ParseFloat(field(s.addr(), name), 64)
 }
 
-// liveHeap collects twice, because pools keep what they hold over one
-// collection, and says what is left.
+// liveHeap runs two collections, because pools keep their objects over one, and returns the size of
+// the heap.
 func liveHeap(s *server, adminPort int) (float64, error) {
 	client := http.Client{Timeout: time.Minute}
 	for range 2 {

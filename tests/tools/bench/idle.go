@@ -7,9 +7,8 @@ import (
 	"time"
 )
 
-// idle: what a cluster of three nodes that nobody uses costs the machine it is
-// on, with 1, 4 and 16 shards beside each other: processor time, memory, open
-// files and threads.
+// idle measures the cost of an unused cluster of three nodes for its machine, with 1, 4 and 16
+// shards side by side: processor time, memory, open files and threads.
 func idle(b *bench) error {
 	var cpu, memory, files, threads []*row
 	counts := []int{1, 4, 16}
@@ -33,7 +32,7 @@ func idle(b *bench) error {
 				killAll(all)
 				return err
 			}
-			// A cluster that has just begun spreads its leaders first.
+			// A new cluster spreads its leaders first.
 			<-time.After(b.seconds(10))
 			span := b.seconds(15)
 			used := sum(all, (*server).cpuSeconds)
@@ -49,7 +48,7 @@ func idle(b *bench) error {
 	return nil
 }
 
-// sum adds up what is said of each server.
+// sum adds up a figure over all servers.
 func sum(all []*server, of func(*server) float64) float64 {
 	total := 0.0
 	for _, s := range all {
@@ -58,8 +57,8 @@ func sum(all []*server, of func(*server) float64) float64 {
 	return total
 }
 
-// entries counts what the kernel lists of a process in a folder: its open
-// files (fd), its threads (task).
+// entries counts what the kernel lists for a process in a folder: its open files (fd) or threads
+// (task).
 func (s *server) entries(folder string) float64 {
 	all, err := os.ReadDir(fmt.Sprintf("/proc/%d/%s", s.cmd.Process.Pid, folder))
 	if err != nil {

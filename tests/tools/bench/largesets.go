@@ -2,9 +2,9 @@ package main
 
 import "fmt"
 
-// largeSets: commands over two inputs of 100,000 elements each, half of them in
-// both; then the same on several pairs of keys at once, which overlaps where
-// commands on different keys run in parallel.
+// largeSets measures commands over two inputs of 100,000 elements each, half of them common to
+// both; then the same on several pairs of keys at once, which can overlap if commands on different
+// keys run in parallel.
 func largeSets(b *bench) error {
 	const elements, pairs, target = 100_000, 4, 0.5
 	redis, ours, end, err := b.pair()

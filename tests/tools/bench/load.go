@@ -22,8 +22,8 @@ func redisBenchmark(s *server, test string, n, clients, pipeline, size int) (rps
 	return redisBenchmarkOf(s, n, clients, pipeline, "-d", strconv.Itoa(size), "-t", test)
 }
 
-// redisBenchmarkOf is the same for any load: what are its options, or a command
-// in which __rand_int__ is one of 100,000 numbers.
+// redisBenchmarkOf is the same for any load: what holds its options, or a command in which
+// __rand_int__ is one of 100,000 numbers.
 func redisBenchmarkOf(s *server, n, clients, pipeline int, what ...string) (rps, p50 float64, err error) {
 	args := []string{"-h", "127.0.0.1", "-p", strconv.Itoa(s.port), "--csv", "-r", "100000",
 		"-n", strconv.Itoa(n), "-c", strconv.Itoa(clients), "-P", strconv.Itoa(pipeline)}
@@ -35,7 +35,7 @@ func redisBenchmarkOf(s *server, n, clients, pipeline int, what ...string) (rps,
 }
 
 func parseBenchmarkCSV(text string) (rps, p50 float64, err error) {
-	// Warnings may stand before the table.
+	// Warnings may come before the table.
 	if i := strings.Index(text, "\"test\""); i >= 0 {
 		text = text[i:]
 	}
@@ -50,17 +50,17 @@ func parseBenchmarkCSV(text string) (rps, p50 float64, err error) {
 	return rps, p50, err
 }
 
-// load is what our own generator sends: batches of commands, each batch in one
-// write, the next when all of its replies are there.
+// load is a load of our own generator: batches of commands. Each batch is one write, and the next
+// one follows when all its replies have come.
 type load struct {
 	clients  int
 	duration time.Duration
-	// batch appends the i-th batch of client c and returns how many replies it
-	// will have and how many of them count as requests.
+	// batch appends the i-th batch of client c. It returns how many replies the batch will have,
+	// and how many of them count as requests.
 	batch func(dst []byte, c, i int) (out []byte, replies, requests int)
 }
 
-// result of a load: requests per second and the latency of a batch.
+// result is the result of a load: requests per second and the latency of a batch.
 type result struct {
 	rps    float64
 	hist   *hdrhistogram.Histogram
@@ -76,7 +76,7 @@ func (l load) run(addr string) (result, error) {
 	return l.runWhile(addr, func() bool { return time.Now().Before(end) })
 }
 
-// runWhile sends batches as long as more says so.
+// runWhile sends batches as long as more returns true.
 func (l load) runWhile(addr string, more func() bool) (result, error) {
 	var wait sync.WaitGroup
 	var mu sync.Mutex
@@ -130,7 +130,7 @@ func (l load) client(addr string, c int, more func() bool, h *hdrhistogram.Histo
 	return nil
 }
 
-// skipReply reads one reply, with everything in it.
+// skipReply reads one reply with all its elements.
 func skipReply(r *bufio.Reader) (isError bool, err error) {
 	line, err := r.ReadSlice('\n')
 	if err != nil {

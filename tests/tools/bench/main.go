@@ -1,8 +1,8 @@
-// Command bench measures Lockstep beside redis-server on this machine: the
-// same loads, alternating rounds, medians, and the ratios against the targets.
+// Command bench measures Lockstep and redis-server on this machine: the same loads, alternating
+// rounds, medians, and the ratios against the targets.
 //
-//	go run ./tests/tools/bench -rounds 5 -docs              all of it
-//	go run ./tests/tools/bench -quick -scenario one-node    a look, under a minute
+//	go run ./tests/tools/bench -rounds 5 -docs              everything
+//	go run ./tests/tools/bench -quick -scenario one-node    a short look, under a minute
 //
 // With -docs it writes the tables into docs/benchmarks.md.
 package main
@@ -82,7 +82,7 @@ func (b *bench) build() error {
 	return nil
 }
 
-// machine names what was measured on.
+// machine describes the machine of the measurement.
 func (b *bench) machine() string {
 	cpu := "unknown CPU"
 	if data, err := os.ReadFile("/proc/cpuinfo"); err == nil {
@@ -103,7 +103,7 @@ func (b *bench) machine() string {
 		cpu, runtime.NumCPU(), mem, b.fsyncMs(), runtime.Version(), redis)
 }
 
-// when says of what commit the figures are, and of what machine.
+// when names the commit and the machine of the figures.
 func (b *bench) when(machine string) string {
 	commit, _ := exec.Command("git", "rev-parse", "--short", "HEAD").Output()
 	quick := ""

@@ -11,13 +11,12 @@ import (
 	"time"
 )
 
-// onePatience bounds a command that is sent alone: the longest loads a snapshot
-// of millions of elements.
+// onePatience bounds a command that is sent alone: the longest one loads a snapshot of millions of
+// elements.
 const onePatience = 5 * time.Minute
 
-// one sends a command on a connection of its own and returns the reply: the
-// bytes of a bulk string, else the first line without its type. An error reply
-// is an error.
+// one sends a command on its own connection and returns the reply: the bytes of a bulk string, else
+// the first line without its type. An error reply is returned as an error.
 func one(addr string, args ...string) (string, error) {
 	conn, err := net.Dial("tcp", addr)
 	if err != nil {
@@ -61,11 +60,11 @@ func readOne(r *bufio.Reader) (string, error) {
 	return line[1:], nil
 }
 
-// kind is a type of value: how elements are written to a key.
+// kind is a type of value, and how to write its elements to a key.
 type kind struct {
 	name string
-	// command adds elements; key stands behind it, then for each element what
-	// element appends. A stream takes one element a command.
+	// command adds elements. It is followed by the key, and for each element by what element
+	// appends. A stream takes one element per command.
 	command string
 	element func(args []string, i int) []string
 	single  bool
@@ -91,8 +90,8 @@ var (
 	}}
 )
 
-// fillKeys writes keys of elements elements each: key names the k-th one, and
-// from is the number of its first element.
+// fillKeys writes keys with elements elements each. key returns the k-th name, and from is the
+// number of the first element.
 func (k kind) fillKeys(s *server, keys, elements, from int, key func(k int) string) error {
 	const perCommandMax, perBatch = 100, 10
 	perCommand := min(perCommandMax, elements)
@@ -122,8 +121,7 @@ func (k kind) fill(s *server, key string, elements, from int) error {
 	return k.fillKeys(s, 1, elements, from, func(int) string { return key })
 }
 
-// beside runs f against both servers, round after round, and keeps the figures
-// in r.
+// beside runs f against both servers, round after round, and stores the figures in r.
 func (b *bench) beside(r *row, redis, ours *server, f func(s *server) (float64, error)) error {
 	for range b.rounds {
 		for _, s := range []*server{redis, ours} {
@@ -137,7 +135,7 @@ func (b *bench) beside(r *row, redis, ours *server, f func(s *server) (float64, 
 	return nil
 }
 
-// pair starts redis-server, fsync always, and one node beside it.
+// pair starts redis-server with fsync always, and one node.
 func (b *bench) pair(extra ...string) (redis, ours *server, end func(), err error) {
 	if redis, err = b.redis(durable...); err != nil {
 		return nil, nil, nil, err

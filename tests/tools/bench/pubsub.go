@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// publishing: messages per second that one publisher brings to all subscribers
-// of a channel.
+// publishing measures how many messages per second one publisher delivers to all subscribers of a
+// channel.
 func publishing(b *bench) error {
 	redis, ours, end, err := b.pair()
 	if err != nil {
@@ -36,8 +36,8 @@ func publishing(b *bench) error {
 const (
 	// fanOutBatch is how many messages the publisher writes at once.
 	fanOutBatch = 100
-	// fanOutAhead is how many batches it may be ahead of the subscribers on
-	// average: servers cut off those that fall far behind.
+	// fanOutAhead is how many batches the publisher may be ahead of the subscribers on average:
+	// servers cut off subscribers that fall far behind.
 	fanOutAhead    = 8
 	fanOutChannel  = "news"
 	fanOutPatience = 2 * time.Minute
@@ -49,13 +49,13 @@ type fanOut struct {
 	subscribers, batches int
 }
 
-// run returns how many messages per second reached a subscriber, all
-// subscribers together, until each had all of them.
+// run returns how many messages per second reached the subscribers, all together, until each had
+// all of them.
 func (f fanOut) run() (perSecond float64, err error) {
 	deadline := time.Now().Add(fanOutPatience)
 	payload := strings.Repeat("x", 16)
 	frame := len(appendCommand(nil, "message", fanOutChannel, payload))
-	// There is room for all that will ever be said.
+	// There is room for everything that will ever be sent.
 	received := make(chan error, f.subscribers*(f.batches+1))
 	var conns sync.WaitGroup
 	defer conns.Wait()

@@ -29,7 +29,7 @@ func (s *server) cpuSeconds() float64 {
 	if err != nil {
 		return 0
 	}
-	// The name in parentheses may hold blanks.
+	// The name in parentheses may contain blanks.
 	fields := strings.Fields(string(data[strings.LastIndexByte(string(data), ')')+1:]))
 	const utime, stime, ticksPerSecond = 11, 12, 100
 	u, _ := strconv.ParseFloat(fields[utime], 64)
@@ -37,7 +37,7 @@ func (s *server) cpuSeconds() float64 {
 	return (u + k) / ticksPerSecond
 }
 
-// memory: bytes per key and restart time with many small keys.
+// memory measures bytes per key and restart time with many small keys.
 func memory(b *bench) error {
 	keys := b.n(1_000_000)
 	redis, err := b.redis("--appendonly", "yes", "--appendfsync", "everysec")
@@ -76,7 +76,7 @@ func memory(b *bench) error {
 	return nil
 }
 
-// fill writes keys key:000000000000 and up.
+// fill writes keys from key:000000000000 on.
 func fill(s *server, keys int) error {
 	const clients, pipeline = 8, 100
 	share := keys / clients
@@ -90,8 +90,8 @@ func fill(s *server, keys int) error {
 	return l.runBatches(s.addr(), share/pipeline)
 }
 
-// settledRSS waits until a process's memory has not shrunk for some seconds: both
-// servers give memory back a while after a burst.
+// settledRSS waits until a process's memory has not shrunk for some seconds: both servers return
+// memory some time after a burst.
 func (b *bench) settledRSS(s *server) float64 {
 	const calmSeconds, patienceSeconds = 6, 60
 	least, calm := s.rss(), 0
@@ -108,8 +108,7 @@ func (b *bench) settledRSS(s *server) float64 {
 	return s.rss()
 }
 
-// failover: the longest a client on a surviving node waits when the leader is
-// killed.
+// failover measures the longest wait of a client on a surviving node when the leader is killed.
 func failover(b *bench) error {
 	for _, heartbeatMs := range []int{800, 300} {
 		args := []string{"--raft-heartbeat-ms", strconv.Itoa(heartbeatMs), "--raft-election-ms", strconv.Itoa(heartbeatMs)}

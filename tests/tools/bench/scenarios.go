@@ -51,14 +51,14 @@ func (b *bench) row(r row) *row {
 	return &r
 }
 
-// defaultStore is the log store that nodes have by default, and all scenarios but the
-// durable ones.
+// defaultStore is the default log store of nodes, and that of all scenarios except the durable
+// ones.
 const defaultStore = "wal"
 
 // stores are the log stores that the durable scenarios run with.
 var stores = []string{defaultStore, "boltdb"}
 
-// oneNode: durable SET and INCR of one node against appendfsync always.
+// oneNode compares durable SET and INCR of one node with appendfsync always.
 func oneNode(b *bench) error {
 	redis, err := b.redis(durable...)
 	if err != nil {
@@ -120,7 +120,7 @@ func oneNode(b *bench) error {
 	return nil
 }
 
-// setBatch makes batches of pipelined SETs, with a WAIT behind where asked.
+// setBatch makes batches of pipelined SETs, followed by a WAIT if wait is set.
 func setBatch(pipeline, size int, wait bool) func([]byte, int, int) ([]byte, int, int) {
 	value := strings.Repeat("x", size)
 	return func(dst []byte, c, i int) ([]byte, int, int) {
@@ -134,7 +134,7 @@ func setBatch(pipeline, size int, wait bool) func([]byte, int, int) ([]byte, int
 	}
 }
 
-// threeNodes: SET through the leader against Redis with two replicas and WAIT 1.
+// threeNodes compares SET through the leader with Redis with two replicas and WAIT 1.
 func threeNodes(b *bench) error {
 	redis, err := b.redis(durable...)
 	if err != nil {
@@ -206,7 +206,7 @@ func (b *bench) compareSet(redis *server, nodes []*server, clients, pipeline int
 	return nil
 }
 
-// reads: linearizable GET on the leader of three nodes against Redis.
+// reads compares linearizable GET on the leader of three nodes with Redis.
 func reads(b *bench) error {
 	redis, err := b.redis()
 	if err != nil {
@@ -253,8 +253,8 @@ func reads(b *bench) error {
 	return nil
 }
 
-// interference: p99 of GET and SET on other keys, quiet and while one client
-// loops an expensive command on keys of its own.
+// interference measures the p99 of GET and SET on other keys, quiet and while one client repeats an
+// expensive command on its own keys.
 func interference(b *bench) error {
 	redis, err := b.redis(durable...)
 	if err != nil {
@@ -301,7 +301,7 @@ func interference(b *bench) error {
 	return nil
 }
 
-// otherKeys makes batches of one command: SET and GET in turn, of 1,000 keys.
+// otherKeys makes batches of one command, SET and GET in turn, on 1,000 keys.
 func otherKeys(dst []byte, _, i int) ([]byte, int, int) {
 	key := "other:" + strconv.Itoa(rand.IntN(1000))
 	if i%2 == 0 {
@@ -314,8 +314,8 @@ func longestCommon(dst []byte, _, _ int) ([]byte, int, int) {
 	return appendCommand(dst, "LCS", "{heavy}a", "{heavy}b", "LEN"), 1, 1
 }
 
-// quietAndNoisy is the p99 of eight clients' light batches, alone and beside one
-// client's heavy ones, in milliseconds.
+// quietAndNoisy is the p99 of eight clients' light batches, alone and beside one client's heavy
+// batches, in milliseconds.
 func (b *bench) quietAndNoisy(s *server, light, expensive func([]byte, int, int) ([]byte, int, int)) (quiet, noisy float64, err error) {
 	mixed := load{8, b.seconds(3), light}
 	q, err := mixed.run(s.addr())

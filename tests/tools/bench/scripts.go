@@ -7,27 +7,25 @@ import (
 )
 
 const (
-	// keyLocking is a script's first line here; redis-server does not know the
-	// flag.
+	// keyLocking is the first line of a script here; redis-server does not know the flag.
 	keyLocking = "#!lua flags=allow-key-locking\n"
-	// limited counts up to a limit: two calls.
+	// limited counts up to a limit, with two calls.
 	limited = "local n = tonumber(redis.call('get', KEYS[1]) or '0') if n >= tonumber(ARGV[1]) then return -1 end return redis.call('incr', KEYS[1])"
-	// release gives a lock back that is still one's own.
+	// release releases a lock that the caller still holds.
 	release = "if redis.call('get', KEYS[1]) == ARGV[1] then return redis.call('del', KEYS[1]) end return 0"
-	// slow takes some milliseconds, and writes a key of its own.
+	// slow takes some milliseconds, and writes its own key.
 	slow = "local n = 0 for i = 1, 200000 do n = n + i % 7 end return redis.call('set', KEYS[1], n)"
 
 	limitedLibrary = "#!lua name=bench\nredis.register_function{function_name='limited', flags={%s}, callback=function(keys, args) " +
 		"local n = tonumber(redis.call('get', keys[1]) or '0') if n >= tonumber(args[1]) then return -1 end return redis.call('incr', keys[1]) end}"
 )
 
-// scriptLoad is a load of scripts; flagged: on our side they lock their keys.
+// scriptLoad is a load of scripts. With flagged they lock only their keys on our side.
 type scriptLoad struct {
 	name    string
 	flagged bool
 	target  float64
-	// batch appends the commands for a key; program is the script's text, or its
-	// SHA1.
+	// batch appends the commands for a key; program is the script's text, or its SHA1.
 	batch func(dst []byte, program, key string) (out []byte, requests int)
 	text  string
 	oneKey,
@@ -55,8 +53,8 @@ var scriptLoads = []scriptLoad{
 	{name: "FCALL of two calls, 100,000 keys, allow-key-locking", flagged: true, batch: fcallBatch},
 }
 
-// scripts: EVAL, EVALSHA and FCALL on one node against appendfsync always, and
-// what slow scripts do to reads of other keys.
+// scripts compares EVAL, EVALSHA and FCALL on one node with appendfsync always, and measures the
+// effect of slow scripts on reads of other keys.
 func scripts(b *bench) error {
 	redis, ours, end, err := b.pair()
 	if err != nil {
@@ -84,7 +82,7 @@ func scripts(b *bench) error {
 	return b.besideSlowScripts(redis, ours)
 }
 
-// prepare loads what the load calls, and makes its batches.
+// prepare loads the script or library of the load, and returns its batches.
 func (l scriptLoad) prepare(s *server, flagged bool) (func([]byte, int, int) ([]byte, int, int), error) {
 	if _, err := one(s.addr(), "FLUSHALL"); err != nil {
 		return nil, err
@@ -109,8 +107,8 @@ func (l scriptLoad) prepare(s *server, flagged bool) (func([]byte, int, int) ([]
 	}, err
 }
 
-// besideSlowScripts: p99 of GET of other keys, quiet and while one client loops a
-// slow script on a key of its own.
+// besideSlowScripts measures the p99 of GET of other keys, quiet and while one client repeats a
+// slow script on its own key.
 func (b *bench) besideSlowScripts(redis, ours *server) error {
 	quiet := b.row(row{name: "p99 of GET, 8 clients, quiet", unit: "ms"})
 	noisy := b.row(row{name: "p99 of GET, 8 clients, one client loops a slow script", unit: "ms", note: "ours with allow-key-locking"})

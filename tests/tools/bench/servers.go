@@ -58,7 +58,7 @@ func startWithSlack(cmd *exec.Cmd) error {
 	if err := unix.Prctl(unix.PR_SET_TIMERSLACK, unitSlackNs, 0, 0, 0); err != nil {
 		return err
 	}
-	defer func() { _ = unix.Prctl(unix.PR_SET_TIMERSLACK, 0, 0, 0, 0) }() // 0 is the default again
+	defer func() { _ = unix.Prctl(unix.PR_SET_TIMERSLACK, 0, 0, 0, 0) }() // 0 restores the default
 	return cmd.Start()
 }
 
@@ -71,7 +71,7 @@ func (s *server) kill() {
 	}
 }
 
-// await waits until the server answers PING and whatever ready asks for.
+// await waits until the server answers PING and ready returns true.
 func (s *server) await(patience time.Duration, ready func() bool) error {
 	deadline := time.Now().Add(patience)
 	for time.Now().Before(deadline) {
@@ -91,8 +91,8 @@ func tail(s string, n int) string {
 	return s
 }
 
-// ask sends one inline command and returns the first line of the answer, or
-// of a bulk string all of it; "" when there is none.
+// ask sends one inline command and returns the first line of the answer, or the whole of a bulk
+// string, or "" if there is none.
 func ask(addr, command string) string {
 	conn, err := net.DialTimeout("tcp", addr, time.Second)
 	if err != nil {
@@ -122,7 +122,7 @@ func ask(addr, command string) string {
 	return string(buf)
 }
 
-// field is one field of INFO, "" if there is none.
+// field returns one field of INFO, or "" if there is none.
 func field(addr, name string) string {
 	for line := range strings.Lines(ask(addr, "INFO everything")) {
 		if value, ok := strings.CutPrefix(strings.TrimRight(line, "\r\n"), name+":"); ok {
@@ -132,7 +132,7 @@ func field(addr, name string) string {
 	return ""
 }
 
-// bench holds what the scenarios share.
+// bench holds the data that the scenarios share.
 type bench struct {
 	dir      string
 	lockstep string
@@ -165,7 +165,7 @@ func (b *bench) newDir(name string) (string, error) {
 	return os.MkdirTemp(b.dir, name+"-")
 }
 
-// redis starts a redis-server; extra are its directives.
+// redis starts a redis-server; extra are directives for it.
 func (b *bench) redis(extra ...string) (*server, error) {
 	dir, err := b.newDir("redis")
 	if err != nil {
@@ -181,8 +181,8 @@ func (b *bench) redis(extra ...string) (*server, error) {
 
 var durable = []string{"--appendonly", "yes", "--appendfsync", "always"}
 
-// cluster starts n lockstepd processes with one log store, and waits until
-// each knows a leader. The first node leads.
+// cluster starts n lockstepd processes with a log store, and waits until each knows a leader. The
+// first node leads.
 func (b *bench) cluster(n int, store string, extra ...string) ([]*server, error) {
 	var all []*server
 	for i := range n {
@@ -226,7 +226,7 @@ func (b *bench) settled(all []*server) bool {
 	return leaders == 1
 }
 
-// leaderFirst returns the nodes with the leader at the front.
+// leaderFirst returns the nodes with the leader first.
 func leaderFirst(all []*server) ([]*server, error) {
 	for i, s := range all {
 		if field(s.addr(), "raft_role") == "leader" {

@@ -5,8 +5,8 @@ import (
 	"strconv"
 )
 
-// shards: SET of one node with 1, 4 and 16 shards, whose logs are files of their
-// own or one shared file, beside each other.
+// shards measures SET of one node with 1, 4 and 16 shards, whose logs are separate files or one
+// shared file, side by side.
 func shards(b *bench) error {
 	type node struct {
 		name   string

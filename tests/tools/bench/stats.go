@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// sample holds the results of one measure over several rounds.
+// sample holds the results of one measurement over several rounds.
 type sample []float64
 
 func (s sample) median() float64 {
@@ -21,8 +21,7 @@ func (s sample) median() float64 {
 	return c[len(c)/2]
 }
 
-// spread is the distance of the extremes from each other, relative to the
-// median.
+// spread is the distance between the extremes, relative to the median.
 func (s sample) spread() float64 {
 	if len(s) == 0 || s.median() == 0 {
 		return 0
@@ -30,21 +29,21 @@ func (s sample) spread() float64 {
 	return (slices.Max(s) - slices.Min(s)) / s.median()
 }
 
-// row is one line of the report: what was measured on both sides.
+// row is one line of the report: a measurement of both sides.
 type row struct {
 	name string
-	// unit of the figures; higher tells whether more is better.
+	// unit is the unit of the figures. higher is true if more is better.
 	unit   string
 	higher bool
 	redis  sample
 	ours   sample
-	// target is the ratio ours/redis to reach (higher) or to stay under; 0: the
-	// ratio is only printed.
+	// target is the ratio ours/redis to reach (higher) or to stay under. If it is 0, the ratio is
+	// only printed.
 	target float64
 	note   string
 }
 
-// add keeps a figure on the server's side.
+// add stores a figure for the server's side.
 func (r *row) add(s *server, figure float64) {
 	if s.isRedis() {
 		r.redis = append(r.redis, figure)

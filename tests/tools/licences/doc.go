@@ -1,4 +1,4 @@
 // Package licences keeps docs/THIRD_PARTY.md: the software of others in the programs, and its
-// terms. The test fails when a dependency is added, removed or changed. -update writes the
-// list anew; a person must then read what changed.
+// terms. The test fails when a dependency is added, removed or changed. -update rewrites the list;
+// a person must then read the changes.
 package licences

@@ -14,15 +14,15 @@ import (
 	"strings"
 )
 
-// module is a module of which something is linked into a program.
+// module is a module with packages that are linked into a program.
 type module struct {
 	Path, Version, Dir string
-	// licence is its short name, text what stands in its files.
+	// licence is the short name of its licence, text the contents of its licence files.
 	licence string
 	text    string
 }
 
-// linked are the modules that the programs of a release are made of, in order.
+// linked returns the modules that are linked into the programs of a release, in order.
 func linked() ([]*module, error) {
 	found := map[string]*module{}
 	for _, arch := range []string{"amd64", "arm64"} {
@@ -87,7 +87,7 @@ func (m *module) read() error {
 	return nil
 }
 
-// tidy takes away what differs between files that say the same.
+// tidy removes differences between files with the same text.
 func tidy(text string) string {
 	lines := strings.Split(strings.ReplaceAll(text, "\r\n", "\n"), "\n")
 	for i := range lines {
@@ -96,8 +96,8 @@ func tidy(text string) string {
 	return strings.Trim(strings.Join(lines, "\n"), "\n")
 }
 
-// name is the short name (SPDX) of the licence that a text is; "": it is none of
-// those that may be used here.
+// name is the short name (SPDX) of the licence with a text, or "" if it is not one that may be used
+// here.
 func name(text string) string {
 	words := strings.Join(strings.Fields(text), " ")
 	for _, known := range []struct{ name, words string }{
@@ -118,7 +118,7 @@ func name(text string) string {
 	return ""
 }
 
-// page is docs/THIRD_PARTY.md.
+// page returns docs/THIRD_PARTY.md.
 func page(all []*module) string {
 	var b strings.Builder
 	b.WriteString("# What others have written\n\nMade by `make docs` from the modules that are linked into `lockstepd` and `clusterctl`.\n" +

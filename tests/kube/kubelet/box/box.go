@@ -1,24 +1,24 @@
 // Package box is the message from a kubelet to the program that starts a container.
 package box
 
-// Box is what a container's program runs in.
+// Box describes the environment in which a container's program runs.
 type Box struct {
-	// Root is a folder that is its root.
+	// Root is the folder that becomes the root of the file system.
 	Root         string
 	ReadOnlyRoot bool
 	Mounts       []Mount
 	Hostname     string
 	User, Group  int
-	// Groups are those that the user is in, too.
+	// Groups are the supplementary groups of the user.
 	Groups          []int
 	NoNewPrivileges bool
-	// Argv and Env are the program's; Argv[0] is its path in the box.
+	// Argv and Env are for the program. Argv[0] is its path in the box.
 	Argv, Env []string
 }
 
-// Mount is a folder or a file that is seen in the box, too.
+// Mount is a folder or a file of the machine that is mounted in the box.
 type Mount struct {
-	// Source is a path of the machine, Target one of the box where something is.
+	// Source is a path on the machine. Target is an existing path in the box.
 	Source, Target string
 	ReadOnly       bool
 }

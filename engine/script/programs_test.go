@@ -361,10 +361,7 @@ func TestDrawnProgramsDoWhatTheyDoInRedis(t *testing.T) {
 		t.Skip("-short: it uses one goroutine")
 	}
 	o := startOracle(t)
-	rounds := 2000
-	if testing.Short() {
-		rounds = 300
-	}
+	const rounds = 2000
 	p := &programs{drawer: drawer{rand.New(rand.NewSource(drawnSeed(t)))}}
 	var e script.Interpreters
 	bad, shown := 0, 0

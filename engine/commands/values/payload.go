@@ -32,7 +32,7 @@ func CodecOf(kind engine.Kind) *command.Codec {
 			return &valueCodecs[i]
 		}
 	}
-	panic("command: no codec for " + kind.String())
+	panic("values: no codec for " + kind.String())
 }
 
 // WriteEntry writes a key and its value into a file.

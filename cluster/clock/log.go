@@ -19,11 +19,11 @@ const (
 type Log struct {
 	// begun is true once this process knows the log time.
 	begun bool
-	// runUs is the log time at the moment atUs. From then on gainUs is to be gained or, if
-	// negative, lost.
+	// runUs is the log time at the moment atUs. From then on it should gain gainUs, or lose that if
+	// it is negative.
 	runUs, atUs, gainUs int64
-	// awaySinceUs is when a majority began to contradict the time of day by more than the limit; 0
-	// if it does not.
+	// awaySinceUs is when a majority began to contradict the time of day by more than the limit. It
+	// is 0 if it does not.
 	awaySinceUs int64
 }
 

@@ -17,7 +17,7 @@
 // grow with the load by themselves, one batch is on its way at a time, and a slow
 // gateway slows only itself.
 //
-// # What is promised
+// # Guarantees
 //
 // A subscription reports every change, in the order in which its replica ran them. For
 // one key that is the order of the log; txns that share no key run side by side on

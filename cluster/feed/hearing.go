@@ -29,7 +29,7 @@ type hearing struct {
 	// is confirmed.
 	number uint64
 	sent   []byte
-	// reply answers the open poll; nil if none is open. polled is when the last one came.
+	// reply answers the open poll. It is nil if none is open. polled is when the last poll came.
 	reply  func([]byte)
 	polled time.Time
 	// led is when the replica was last seen fit.

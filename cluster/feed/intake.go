@@ -86,7 +86,7 @@ type Intake struct {
 	heard []atomic.Uint64
 	// told is each shard's index up to which keyspace events have been delivered.
 	told []atomic.Uint64
-	// gaps counts how often a feed had to begin anew, batches the received batches.
+	// gaps counts how often a feed had to begin again. batches counts the received batches.
 	gaps, batches atomic.Uint64
 
 	mu    sync.Mutex // guards what follows
@@ -132,21 +132,21 @@ func raise(position *atomic.Uint64, index uint64) {
 // Run works until ctx ends. It sleeps while no client wants anything.
 func (in *Intake) Run(ctx context.Context) { in.Stepper.Run(ctx, in.review) }
 
-// needsLocked returns what a kind of feed of a shard should report; false if there should
-// be no feed.
+// needsLocked returns what a kind of feed of a shard should report. It returns false if there
+// should be no feed.
 func (in *Intake) needsLocked(kind, shard int) (Want, bool) {
 	changes, events := in.cfg.Wants()
 	if kind == kindEvents {
 		// A replica that is cut off reports its events late, but reports all of them.
 		return Want{events}, events != 0 && !in.cfg.Own(shard)
 	}
-	// A change reported twice does no harm: a replica that is cut off goes on reporting.
+	// A change reported twice does no harm, so a replica that is cut off still reports.
 	cut := in.cfg.Cut != nil && in.cfg.Cut(shard)
 	return Want{}, (changes || in.awaited > 0) && (cut || !in.cfg.Own(shard))
 }
 
-// review starts and stops tails, and returns the time until the next review; 0 if there
-// are none and none is wanted.
+// review starts and stops tails. It returns the time until the next review, or 0 if there are no
+// tails and none is wanted.
 func (in *Intake) review(ctx context.Context) time.Duration {
 	in.mu.Lock()
 	defer in.mu.Unlock()
@@ -263,7 +263,7 @@ func (in *Intake) settledLocked(kind int) bool {
 type Counts struct {
 	// Feeds is the number of feeds of this node; Live is how many of them report.
 	Feeds, Live int
-	// Batches is how many batches have come, Gaps how often a feed began anew.
+	// Batches is how many batches have come. Gaps is how often a feed began again.
 	Batches, Gaps uint64
 }
 

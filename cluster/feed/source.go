@@ -222,7 +222,7 @@ func (s *Source) open(o *open, reply func([]byte)) {
 	reply(appendAll([]byte{statusDone}, x.id, position))
 }
 
-// enter gives a subscription its number; false if there are too many.
+// enter gives a subscription its number. It returns false if there are too many.
 func (s *Source) enter(x *hearing) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -49,8 +49,8 @@ type tail struct {
 	// another tail may have to follow it.
 	ending bool
 
-	// Only run uses the following fields. at is the subscription; next is one at the
-	// shard's leader that is to take over.
+	// Only run uses the following fields. at is the subscription. next is a subscription at the
+	// shard's leader that should take over.
 	at, next place
 	// number is the number of the newest batch.
 	number uint64
@@ -95,9 +95,8 @@ func (t *tail) setLive(live bool) {
 	t.in.mu.Unlock()
 }
 
-// handOver lets this node's own replica report, once it has run what the feed has
-// reported: its events follow those. If no replica of this node is enough, another feed
-// goes on.
+// handOver lets this node's own replica report, once it has run what the feed has reported: its
+// events follow those. If no replica of this node is enough, another feed continues.
 func (t *tail) handOver(ctx context.Context) {
 	deadline := time.Now().Add(handoverMax)
 	ctx = context.WithoutCancel(ctx)

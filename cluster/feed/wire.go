@@ -14,7 +14,7 @@ import (
 // that arrived; for opClose: hearing. All are uv.
 //
 // An answer is a status u8, then for opOpen: hearing, position; for opPoll: number of the batch,
-// position, the index up to which everything has been reported (0: unknown), 1 if the source leads,
+// position, the index up to which everything has been reported (0 if unknown), 1 if the source leads,
 // items. An empty batch has the number of the batch before.
 const Kind uint8 = 48
 

@@ -30,8 +30,8 @@ type ReconcilerConfig struct {
 	// Self is this node.
 	Self meta.NodeID
 	Meta Meta
-	// LostAfter returns how long a server must have been silent to be Lost; 0 is for ever. It may
-	// be nil, which means 0.
+	// LostAfter returns how long a server must have been silent to be Lost. 0 means that it is
+	// never Lost. LostAfter may be nil, which means 0.
 	LostAfter func() time.Duration
 	Log       *slog.Logger
 }

@@ -97,7 +97,7 @@ func TestANodeThatStartsMeetsTheOthers(t *testing.T) {
 		Met:   func(id meta.NodeID, addr string) { met[id] = addr },
 		Log:   slog.New(slog.NewTextHandler(&log, nil)),
 	})
-	for look, want := range []int{4, 4, 8} { // at its start; hears nobody, once; twice
+	for look, want := range []int{4, 4, 8} { // at its start; after one and two looks without a leader
 		if why := v.look(t.Context()); why != "" || len(asked) != want {
 			t.Fatalf("look %d: %q, %d questions", look, why, len(asked))
 		}

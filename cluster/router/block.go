@@ -58,7 +58,7 @@ func (w *waitIDs) give(lane uint32) {
 }
 
 // Block runs a blocking command. The command waits for one of its keys, but not longer
-// than the timeout (0: no limit), and not longer than ctx lasts. waits is called once,
+// than the timeout (0 means no limit), and not longer than ctx lasts. waits is called once,
 // when the shard's leader has queued the client. Block returns false if the command found
 // nothing in time. Otherwise call has Reply or Err.
 //

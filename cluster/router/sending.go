@@ -68,8 +68,8 @@ type sending struct {
 	found uint64
 
 	mu sync.Mutex // guards what follows, but place
-	// open is the number of the attempt that waits for its answer; 0: none does. number is that
-	// of the last one.
+	// open is the number of the attempt that waits for its answer, or 0 if none does. number is
+	// that of the last attempt.
 	open, number int
 	// to is the node that is asked. waits is true if the request has been sent and the
 	// watch may end the attempt. late is true if the watch has seen that the deadline had

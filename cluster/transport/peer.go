@@ -41,7 +41,7 @@ type peer struct {
 	// heard counts the reads that returned bytes. heardNs is when the last one did, since start.
 	heard   atomic.Uint64
 	heardNs atomic.Int64
-	// pinged is when the ping that has no answer yet was sent; nil if all are answered.
+	// pinged is when the ping that has no answer yet was sent. It is nil if all are answered.
 	pinged atomic.Pointer[time.Time]
 	// roundTripNs is how long the last answered ping took.
 	roundTripNs atomic.Int64

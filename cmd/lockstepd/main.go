@@ -79,8 +79,8 @@ func live(cfg *config.Config, log *logs.Log) error {
 func serve(ctx context.Context, cfg *config.Config, n *node.Node, log *logs.Log) error {
 	select {
 	case <-ctx.Done():
-		// This comes before the node logs that it is stopping: whoever reads that line may
-		// interrupt it at once.
+		// This comes before the node logs that it is stopping, because a user that reads that line
+		// may send an interrupt at once.
 		signal.Reset(syscall.SIGINT)
 	case err := <-n.Fatal():
 		if errors.Is(err, node.ErrRemoved) {

@@ -132,8 +132,7 @@ type Table struct {
 // keysBytesMax bounds the names of the keys in a table.
 const keysBytesMax = 256 << 20
 
-// New returns an empty table of a gateway. maxKeys may be changed with
-// SetMaxKeys; 0 is no limit.
+// New returns an empty table of a gateway. SetMaxKeys can change maxKeys later. 0 means no limit.
 func New(node uint64, maxKeys int64) *Table {
 	t := &Table{node: node, maxBytes: keysBytesMax, clients: map[uint64]*tracker{}, prefixes: newPrefixes()}
 	t.keys.init()
@@ -192,7 +191,7 @@ func (t *Table) removeLocked(id uint64) {
 	}
 }
 
-// SetMaxKeys changes how many keys the table holds, 0: no limit.
+// SetMaxKeys changes how many keys the table holds. 0 means no limit.
 func (t *Table) SetMaxKeys(n int64) {
 	t.maxKeys.Store(n)
 	t.evict()

@@ -83,7 +83,7 @@ func run(t *testing.T, leg *lan.Leg, name string, args []string) {
 
 // TestALongCommandOnFiveNodesOf100Mbit: the leader sends the longest command to four other nodes
 // over one link of 100 Mbit/s. That takes twice the time that a request may stand still. All
-// messages share the queue of the link, and still no follower misses its leader. A transfer of the
+// messages share the queue of the link, and still no follower loses its leader. A transfer of the
 // leadership that is requested meanwhile succeeds when the new leader has the entry.
 func TestALongCommandOnFiveNodesOf100Mbit(t *testing.T) {
 	all := newLan(t)

@@ -47,7 +47,7 @@ func newCluster(t *testing.T) (*proc.Cluster, []member, []*Way) {
 // TestALongCommandOnNarrowWaysStopsNobody: the longest command goes to the leader over a narrow
 // way, and from there to the followers over other narrow ways. That takes longer than a request may
 // stand still and than a client waits. Its client may get INDETERMINATE, but the command ends, and
-// then the other clients wait no longer. No follower misses its leader meanwhile, and the
+// then the other clients wait no longer. No follower loses its leader meanwhile, and the
 // leadership can be transferred afterwards.
 func TestALongCommandOnNarrowWaysStopsNobody(t *testing.T) {
 	c, all, ways := newCluster(t)

@@ -60,8 +60,8 @@ func begin(t *testing.T, values string) *story {
 	return b
 }
 
-// then waits until the cluster has that many members and is healthy, and until the clients have
-// gone on. It logs what the clients met. If strict is set, they must not have met an error.
+// then waits until the cluster has that many members and is healthy, and until the clients
+// continue. It logs their pauses and errors. If strict is set, an error fails the test.
 func (b *story) then(what string, replicas int, strict bool, began time.Time) {
 	b.Helper()
 	b.whole(replicas)

@@ -14,14 +14,14 @@ import (
 	"lockstep/tests/kit/proc"
 )
 
-// alarm is what a rule is tried with: series of a cluster that is sick and of one that
-// is well, in promtool's words, each with what its values are.
+// alarm is the test of a rule: the series of a sick cluster and of a healthy one, in promtool's
+// notation, each with its values.
 type alarm struct {
 	alert string
-	// at is when it is looked, every how often the rules are evaluated.
+	// at is the time of the check. every is the interval at which the rules are evaluated.
 	at, every string
 	sick      map[string]string
-	// labels are those of the alert that fires, severity aside.
+	// labels are the labels of the alert that fires, without severity.
 	labels map[string]string
 	well   map[string]string
 }
@@ -46,10 +46,10 @@ func with(labels map[string]string, name, value string) map[string]string {
 	return all
 }
 
-// one is a series of node a, with more labels.
+// one returns the name of a series of node a, with more labels.
 func one(name, labels string) string { return name + "{" + nodeA + labels + "}" }
 
-// info says to which clusters three nodes belong: a and b to c, x to d.
+// info adds the series that say to which clusters three nodes belong: a and b to c, x to d.
 func info(series map[string]string) map[string]string {
 	for node, cluster := range map[string]string{nodeA: "c", nodeB: "c", nodeX: "d"} {
 		series["lockstep_node_info{"+node+`,cluster_id="`+cluster+`"}`] = "1+0x5000"
@@ -57,17 +57,17 @@ func info(series map[string]string) map[string]string {
 	return series
 }
 
-// steady is one series of node a with one value all the time.
+// steady is a series of node a with one value all the time.
 func steady(name, labels, value string) map[string]string {
 	return map[string]string{one(name, labels): value + "+0x5000"}
 }
 
-// jumps is one that grows by one after two minutes.
+// jumps is a series of node a that grows by one after two minutes.
 func jumps(name, labels string) map[string]string {
 	return map[string]string{one(name, labels): "0+0x4 1+0x5000"}
 }
 
-// syncs is a histogram in which all syncs took as long.
+// syncs is a histogram of syncs that are all in the same bucket.
 func syncs(bucket string) map[string]string {
 	all := map[string]string{}
 	for _, le := range []string{"0.01", "0.1", "0.5", "+Inf"} {
@@ -84,7 +84,7 @@ func syncs(bucket string) map[string]string {
 	return all
 }
 
-// both are two maps in one.
+// both merges two maps.
 func both(a, b map[string]string) map[string]string {
 	for k, v := range b {
 		a[k] = v
@@ -99,7 +99,7 @@ var alarms = []alarm{
 	{"LockstepAllNodesDown", "2m", "30s",
 		map[string]string{one("up", ""): "0+0x20", "up{" + nodeB + "}": "0+0x20"}, map[string]string{"job": "lockstep"},
 		map[string]string{one("up", ""): "0+0x20", "up{" + nodeB + "}": "1+0x20"}},
-	// Another cluster's shard of the same number has its leader.
+	// In another cluster the shard of the same number has a leader.
 	{"LockstepNoLeader", "1m", "30s",
 		info(map[string]string{one("lockstep_raft_has_leader", shard0): "0+0x20", "lockstep_raft_has_leader{" + nodeX + shard0 + "}": "1+0x20"}), with(clusterC, "shard", "0"),
 		info(map[string]string{one("lockstep_raft_has_leader", shard0): "0+0x20", "lockstep_raft_has_leader{" + nodeB + shard0 + "}": "1+0x20"})},
@@ -126,7 +126,8 @@ var alarms = []alarm{
 	{"LockstepPanics", "10m", "30s", jumps("lockstep_panics_total", shard0), shardOfA, steady("lockstep_panics_total", shard0, "3")},
 	{"LockstepConnectionPanics", "10m", "30s", jumps("lockstep_connection_panics_total", `,port="peer"`), with(labelsOfA, "port", "peer"), steady("lockstep_connection_panics_total", `,port="peer"`, "3")},
 	{"LockstepSnapshotsFail", "10m", "30s", jumps("lockstep_raft_snapshot_failures_total", shard0), shardOfA, steady("lockstep_raft_snapshot_failures_total", shard0, "3")},
-	// The clock of these tests begins at 0. Who was never backed up is not told of.
+	// The clock of these tests begins at 0. There is no alert for a cluster that was never backed
+	// up.
 	{"LockstepBackupOld", "37h", "1m", info(steady("lockstep_last_backup_timestamp_seconds", "", "1")), clusterC, info(steady("lockstep_last_backup_timestamp_seconds", "", "0"))},
 	{"LockstepClockWrong", "2m", "30s", steady("lockstep_clock_wrong", "", "1"), labelsOfA, steady("lockstep_clock_wrong", "", "0")},
 	{"LockstepTimeOfDayWrong", "2m", "30s", steady("lockstep_day_ahead_seconds", shard0, "-3600"), shardOfA, steady("lockstep_day_ahead_seconds", shard0, "0.4")},
@@ -140,8 +141,8 @@ var alarms = []alarm{
 		info(map[string]string{one("lockstep_build_info", `,version="1"`): "1+0x5000", "lockstep_build_info{" + nodeX + `,version="2"}`: "1+0x5000"})},
 }
 
-// TestAlertsFireForTheSick: Prometheus itself reads the rules and the dashboard; each
-// rule fires for a cluster that has what it is for, and for none that has not.
+// TestAlertsFireForTheSick: Prometheus' own promtool reads the rules and the dashboard. Each rule
+// fires for a cluster that has its fault, and does not fire for a healthy one.
 func TestAlertsFireForTheSick(t *testing.T) {
 	t.Parallel()
 	promtool := proc.Tool(t, "promtool")
@@ -178,7 +179,7 @@ func TestAlertsFireForTheSick(t *testing.T) {
 	run(files...)
 }
 
-// trial is one of promtool's tests: with these series, these alerts.
+// trial returns a test for promtool: these series must give these alerts.
 func trial(a *alarm, series map[string]string, fires ...any) map[string]any {
 	var input []any
 	for name, values := range series {
@@ -190,8 +191,8 @@ func trial(a *alarm, series map[string]string, fires ...any) map[string]any {
 	}
 }
 
-// bare writes each rule into a file of its own, without what it says to people, which
-// promtool would compare word by word, and tells the severities.
+// bare writes each rule into a file of its own, and returns the severities. It leaves out the
+// annotations, because promtool would compare them word by word.
 func bare(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	var file struct {
@@ -213,7 +214,7 @@ func bare(t *testing.T, dir string) map[string]string {
 	return severities
 }
 
-// asRules writes the dashboard's expressions as rules, for promtool reads no others.
+// asRules writes the dashboard's expressions as rules, because promtool reads only rules.
 func asRules(t *testing.T) string {
 	t.Helper()
 	var d dashboard

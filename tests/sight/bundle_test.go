@@ -15,7 +15,7 @@ import (
 	"lockstep/tests/kit/proc"
 )
 
-// unpacked are the files of a bundle, by name.
+// unpacked returns the files of a bundle by name.
 func unpacked(t *testing.T, path string) map[string]string {
 	t.Helper()
 	f, err := os.Open(path)
@@ -44,8 +44,8 @@ func unpacked(t *testing.T, path string) map[string]string {
 	}
 }
 
-// The bundle has what is needed of each node that answers, and nothing that is
-// nobody's business.
+// TestBundleHasAllButSecrets: the bundle has the data of every node that answers, and no secrets,
+// keys or values.
 func TestBundleHasAllButSecrets(t *testing.T) {
 	proc.NeedProcesses(t)
 	t.Parallel()

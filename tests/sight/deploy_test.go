@@ -14,7 +14,7 @@ import (
 
 const deployed = "../../deploy/monitoring/"
 
-// rules is a file of Prometheus's rules.
+// rules is a file with rules of Prometheus.
 type rules struct {
 	Groups []struct {
 		Name  string
@@ -25,7 +25,7 @@ type rules struct {
 	}
 }
 
-// dashboard is what is looked at of Grafana's.
+// dashboard holds the parts of a Grafana dashboard that the tests check.
 type dashboard struct {
 	Panels []struct {
 		Title, Type string
@@ -38,8 +38,7 @@ type dashboard struct {
 	}
 }
 
-// expressions are those of the alert rules and of the dashboard, by where they
-// stand.
+// expressions returns the expressions of the alert rules and of the dashboard, by their places.
 func expressions(t *testing.T) map[string]string {
 	t.Helper()
 	all := map[string]string{}
@@ -91,7 +90,7 @@ func load(t *testing.T, name string, into func([]byte) error) {
 	}
 }
 
-// Words of PromQL that are no metrics.
+// promWords are words of PromQL that are not metrics.
 var promWords = map[string]bool{
 	"sum": true, "max": true, "min": true, "by": true, "rate": true, "increase": true, "abs": true, "floor": true, "topk": true, "histogram_quantile": true, "and": true, "or": true,
 	"on": true, "count": true, "time": true,
@@ -102,16 +101,16 @@ var (
 	grouping = regexp.MustCompile(`\b(?:by|on|group_left) \(([^)]*)\)`)
 	matchers = regexp.MustCompile(`\{([^{}]*)\}`)
 	matcher  = regexp.MustCompile(`^\s*([a-z_]+)\s*(=~|!~|!=|=)\s*""\s*$`)
-	// chosen are label values, but for those that are variables.
+	// chosen matches label values that are not variables.
 	chosen   = regexp.MustCompile(`([a-z_]+)!?="([^"$]+)"`)
 	ranges   = regexp.MustCompile(`\[(\d+[smhd]|\$__rate_interval)\]`)
 	names    = regexp.MustCompile(`[a-zA-Z_:][a-zA-Z0-9_:]*`)
 	whatRest = regexp.MustCompile(`^[a-zA-Z0-9_:\s()+\-*/<>=.,!]*$`)
 )
 
-// parsed takes an expression apart: the metrics it names, and the labels it
-// groups by or chooses by. What is left over must be made of numbers and
-// operators, with its parentheses in pairs.
+// parsed parses an expression. It returns the metrics that the expression names, and the labels
+// that it groups by or selects by. The rest must consist of numbers and operators, with balanced
+// parentheses.
 func parsed(t *testing.T, where, expr string) (metrics, labels []string) {
 	t.Helper()
 	rest := quoted.ReplaceAllString(expr, `""`)
@@ -156,8 +155,8 @@ func parsed(t *testing.T, where, expr string) (metrics, labels []string) {
 	return metrics, labels
 }
 
-// led are scrapes of all nodes, among them those of the leaders of both groups: some
-// things a leader alone tells.
+// led returns scrapes of all nodes, taken while both groups have a leader, because only leaders
+// report some metrics.
 func led(t *testing.T, nodes []*seen) (all []page) {
 	t.Helper()
 	proc.Wait(t, patience, "both groups have a leader", func() bool {
@@ -173,18 +172,18 @@ func led(t *testing.T, nodes []*seen) (all []page) {
 	return all
 }
 
-// What the dashboard and the rules name is there in a real scrape, with the
-// labels they go by.
+// TestDashboardAndRulesNameWhatThereIs: every metric that the dashboard and the rules name is in a
+// real scrape, with the labels that they use.
 func TestDashboardAndRulesNameWhatThereIs(t *testing.T) {
 	all := expressions(t)
 	c, nodes := three(t)
 	leader, _ := byRole(t, c, nodes)
 	proc.MustAsk(t, leader.Addr(), "SET", "k", "v")
-	// What nodes measure of each other is there once they have.
+	// The metrics on other nodes exist once the nodes have measured each other.
 	for _, n := range nodes {
 		grows(t, n, page{}, 1e-9, "lockstep_peer_round_trip_seconds")
 	}
-	// Added by Prometheus itself.
+	// Prometheus itself adds these labels.
 	always := map[string]bool{"job": true, "instance": true, "le": true}
 	scraped, labelled := page{}, map[string]bool{}
 	valued := map[string]bool{}
@@ -199,7 +198,8 @@ func TestDashboardAndRulesNameWhatThereIs(t *testing.T) {
 			}
 		}
 	}
-	// Without errors, contention and TLS these have no series; the tables declare them.
+	// These metrics have no series without errors, contention or TLS. The tables of the document
+	// list them.
 	list, err := os.ReadFile("../../docs/monitoring.md")
 	if err != nil {
 		t.Fatal(err)

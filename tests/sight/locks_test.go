@@ -8,7 +8,8 @@ import (
 	"lockstep/tests/kit/proc"
 )
 
-// What is told of lock slots moves while commands wait for one, and tells which.
+// TestLocksAreSeen: the metrics on lock slots change while commands wait for a slot, and one names
+// that slot.
 func TestLocksAreSeen(t *testing.T) {
 	proc.NeedProcesses(t)
 	t.Parallel()

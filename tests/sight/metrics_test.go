@@ -14,8 +14,8 @@ import (
 	"lockstep/tests/kit/proc"
 )
 
-// Numbers move with what happens: a load, the death of a leader, the loss of the
-// quorum.
+// TestNumbersMoveWithWhatHappens: the metrics change with events: a load, the death of a leader,
+// and the loss of the quorum.
 func TestNumbersMoveWithWhatHappens(t *testing.T) {
 	proc.NeedProcesses(t)
 	t.Parallel()
@@ -23,7 +23,7 @@ func TestNumbersMoveWithWhatHappens(t *testing.T) {
 	const writes = 100
 	var leader, gateway *seen
 	var before, atLeader page
-	// On a busy machine another may come to lead meanwhile: then once more.
+	// On a busy machine the leader may change meanwhile. Then the test tries again.
 	proc.Wait(t, patience, "one node leads through all calls", func() bool {
 		var others []*seen
 		leader, others = byRole(t, c, nodes)
@@ -69,7 +69,7 @@ func TestNumbersMoveWithWhatHappens(t *testing.T) {
 	quorumIsLost(t, c, nodes)
 }
 
-// grows waits until a metric has grown by so much since a scrape.
+// grows waits until a metric has grown by this much since a scrape.
 func grows(t *testing.T, n *seen, since page, by float64, name string, labels ...string) {
 	t.Helper()
 	was := since.sum(name, labels...)
@@ -78,13 +78,13 @@ func grows(t *testing.T, n *seen, since page, by float64, name string, labels ..
 	})
 }
 
-// leads reports whether a node says that it leads the first shard, and is nothing else
-// there.
+// leads reports whether the node of a scrape says that it leads the first shard, and that it has no
+// other role there.
 func leads(p page) bool {
 	return p.sum("lockstep_raft_state", "shard=0", "state=leader") == 1 && p.sum("lockstep_raft_state", "shard=0") == 1
 }
 
-// whoLeads: one node says that it leads, and what it knows of the others.
+// whoLeads waits until one node says that it leads and has recently heard from the other nodes.
 func whoLeads(t *testing.T, c *proc.Cluster, nodes []*seen) {
 	t.Helper()
 	proc.Wait(t, patience, "one leads, hears all voters, and heard each a moment ago; the others follow", func() bool {
@@ -103,8 +103,8 @@ func whoLeads(t *testing.T, c *proc.Cluster, nodes []*seen) {
 	})
 }
 
-// leaderDies: its death is an election, which somebody wins, and takes no node
-// out of service.
+// leaderDies kills the leader. The others hold an election, and one of them wins it. That takes no
+// node out of service.
 func leaderDies(t *testing.T, c *proc.Cluster, nodes []*seen) {
 	t.Helper()
 	leader, others := byRole(t, c, nodes)
@@ -132,8 +132,8 @@ func leaderDies(t *testing.T, c *proc.Cluster, nodes []*seen) {
 	leader.await(t, "/readyz", http.StatusOK)
 }
 
-// quorumIsLost: a write that the leader has proposed and nobody acknowledges has
-// an unknown outcome.
+// quorumIsLost: if a leader has proposed a write and no other node acknowledges it, its outcome is
+// unknown.
 func quorumIsLost(t *testing.T, c *proc.Cluster, nodes []*seen) {
 	t.Helper()
 	var leader *seen
@@ -141,7 +141,7 @@ func quorumIsLost(t *testing.T, c *proc.Cluster, nodes []*seen) {
 	for _, n := range nodes {
 		proc.MustAsk(t, n.Addr(), "CONFIG", "SET", "write-timeout-ms", "1500")
 	}
-	// One that has noticed that it is alone proposes nothing: then once more.
+	// A leader that has noticed that it is alone proposes nothing. Then the test tries again.
 	proc.Wait(t, patience, "a write is proposed that nobody acknowledges", func() bool {
 		var others []*seen
 		leader, others = byRole(t, c, nodes)
@@ -163,7 +163,7 @@ func quorumIsLost(t *testing.T, c *proc.Cluster, nodes []*seen) {
 	grows(t, leader, page{}, 1, "lockstep_shards_without_leader")
 }
 
-// What a label holds is bounded whatever clients send.
+// TestSeriesAreBounded: the number of label values is bounded, whatever clients send.
 func TestSeriesAreBounded(t *testing.T) {
 	proc.NeedProcesses(t)
 	t.Parallel()
@@ -186,7 +186,8 @@ func TestSeriesAreBounded(t *testing.T) {
 	}
 }
 
-// A metric with a name of redis_exporter's has its type and its labels.
+// TestNamesAreTheExporters: a metric that has the name of a metric of redis_exporter also has its
+// type and its labels.
 func TestNamesAreTheExporters(t *testing.T) {
 	proc.NeedProcesses(t)
 	t.Parallel()
@@ -207,7 +208,7 @@ func TestNamesAreTheExporters(t *testing.T) {
 	other := &seen{n.Node, "http://" + listen}
 	other.await(t, "/metrics", http.StatusOK)
 	theirs := other.scrape(t)
-	// Those that newer exporters have, with their labels.
+	// Only newer exporters have these metrics, with these labels.
 	theirs["redis_commands_latencies_usec"] = &dto.MetricFamily{Type: dto.MetricType_HISTOGRAM.Enum()}
 	theirs["redis_errors_total"] = &dto.MetricFamily{Type: dto.MetricType_COUNTER.Enum()}
 	compared := 0

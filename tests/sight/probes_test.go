@@ -10,7 +10,8 @@ import (
 	"lockstep/tests/kit/proc"
 )
 
-// A node that waits for a cluster to take it in is alive, and not started.
+// TestProbesOfANodeThatStarts: a node that waits until a cluster admits it is alive, but has not
+// started.
 func TestProbesOfANodeThatStarts(t *testing.T) {
 	proc.NeedProcesses(t)
 	t.Parallel()
@@ -28,7 +29,8 @@ func TestProbesOfANodeThatStarts(t *testing.T) {
 	n.expect(t, "/livez", http.StatusOK)
 }
 
-// Liveness never speaks of a quorum; readiness does, after the grace.
+// TestProbesWithoutAQuorum: the liveness probe never depends on a quorum. The readiness probe does,
+// after the grace period.
 func TestProbesWithoutAQuorum(t *testing.T) {
 	proc.NeedProcesses(t)
 	t.Parallel()
@@ -58,7 +60,7 @@ func TestProbesWithoutAQuorum(t *testing.T) {
 	if last.scrape(t).sum("lockstep_ready") != 0 {
 		t.Error("lockstep_ready is not 0")
 	}
-	// One that starts without a leader has started, and has not caught up.
+	// A node that starts without a leader has started, but has not caught up.
 	last.Kill9()
 	last.Start()
 	last.await(t, "/startupz", http.StatusOK)
@@ -74,7 +76,8 @@ func TestProbesWithoutAQuorum(t *testing.T) {
 	}
 }
 
-// A node that is told to stop says so first, and serves on for a while.
+// TestProbesOfANodeThatStops: a node that is told to stop first reports that, and still serves for
+// a while.
 func TestProbesOfANodeThatStops(t *testing.T) {
 	proc.NeedProcesses(t)
 	t.Parallel()
@@ -96,7 +99,7 @@ func TestProbesOfANodeThatStops(t *testing.T) {
 	}
 }
 
-// Profiles are there when they are asked for.
+// TestProfilesAreOff: profiles exist only after the setting has turned them on.
 func TestProfilesAreOff(t *testing.T) {
 	proc.NeedProcesses(t)
 	t.Parallel()
@@ -110,7 +113,7 @@ func TestProfilesAreOff(t *testing.T) {
 	for _, path := range []string{"/debug/pprof/", "/debug/pprof/goroutine", "/debug/pprof/heap", "/debug/pprof/cmdline"} {
 		n.expect(t, path, http.StatusOK)
 	}
-	// Flags may say passwords.
+	// Flags may contain passwords.
 	if _, text := n.get("/debug/pprof/cmdline"); !strings.Contains(text, "lockstepd") || strings.Contains(text, secret) {
 		t.Errorf("the command line is %q", text)
 	}

@@ -11,10 +11,10 @@ import (
 	"lockstep/tests/kit/respconn"
 )
 
-// sesame is a part of every password that is said here.
+// sesame is a part of every password in this test.
 const sesame = "open-Sesame"
 
-// secretly are commands that say passwords, whether they succeed or not.
+// secretly are commands with passwords. Some of them succeed, and others fail.
 var secretly = [][]string{
 	{"AUTH", sesame + "-1"},
 	{"auth", "default", sesame + "-2"},
@@ -40,15 +40,15 @@ var secretly = [][]string{
 
 func hashed(password string) string { return fmt.Sprintf("%x", sha256.Sum256([]byte(password))) }
 
-// TestSecretsAreShownNowhere: passwords that clients, flags and settings say are
-// on no node's MONITOR, in no SLOWLOG, log, INFO, page, scrape or profile.
+// TestSecretsAreShownNowhere: no node shows the passwords of clients, flags and settings in
+// MONITOR, SLOWLOG, its log, INFO, its pages, a scrape or a profile.
 func TestSecretsAreShownNowhere(t *testing.T) {
 	proc.NeedProcesses(t)
 	t.Parallel()
 	_, nodes := three(t, "--loglevel", "debug", "--slowlog-log-slower-than", "0", "--slowlog-max-len", "1000", "--masterauth", sesame+"-0", "--admin-pprof", "yes",
 		"--cluster-secret", sesame+"-is-what-the-nodes-know "+sesame+"-is-what-the-nodes-knew")
 	proc.MustAsk(t, nodes[0].Addr(), "SET", "k", "v")
-	// A client that is connected before there is a password stays connected.
+	// A client that connects before a password is set stays connected.
 	var ears, mouths []*respconn.Conn
 	for _, n := range nodes {
 		ear := proc.Dial(t, n.Addr())
@@ -96,7 +96,7 @@ func TestSecretsAreShownNowhere(t *testing.T) {
 	}
 }
 
-// heard is all that comes up to a line that ends it.
+// heard returns all lines up to one that contains end.
 func heard(t *testing.T, ear *respconn.Conn, end string) string {
 	t.Helper()
 	var all strings.Builder

@@ -1,5 +1,5 @@
-// Package sight looks at real nodes as an operator does: through metrics, probes
-// and logs, while the nodes start, work, lose each other and stop.
+// Package sight observes real nodes as an operator does: through metrics, probes and logs, while
+// the nodes start, work, lose each other and stop.
 package sight
 
 import (
@@ -20,20 +20,20 @@ import (
 
 func TestMain(m *testing.M) { proc.Main(m) }
 
-// seen is a node with its admin port.
+// seen is a node with the address of its admin port.
 type seen struct {
 	*proc.Node
 	admin string
 }
 
-// join starts a node with an admin port; flags are added.
+// join starts a node with an admin port and the given flags.
 func join(t *testing.T, c *proc.Cluster, flags ...string) *seen {
 	t.Helper()
 	port := proc.FreePort(t)
 	return &seen{c.Join(proc.Options{Args: append(flags, "--admin-port", strconv.Itoa(port))}), fmt.Sprintf("http://127.0.0.1:%d", port)}
 }
 
-// three starts a cluster of three.
+// three starts a cluster of three nodes.
 func three(t *testing.T, flags ...string) (*proc.Cluster, []*seen) {
 	t.Helper()
 	proc.NeedProcesses(t)
@@ -52,12 +52,12 @@ func three(t *testing.T, flags ...string) (*proc.Cluster, []*seen) {
 	return c, nodes
 }
 
-// patience is for what a healthy cluster does by itself.
+// patience bounds the waits for changes that a healthy cluster makes by itself.
 const patience = 60 * time.Second
 
 var browser = http.Client{Timeout: patience}
 
-// get asks the admin port; code 0: no answer.
+// get reads a path of the admin port. It returns code 0 if there is no answer.
 func (n *seen) get(path string) (code int, text string) {
 	res, err := browser.Get(n.admin + path)
 	if err != nil {
@@ -71,7 +71,7 @@ func (n *seen) get(path string) (code int, text string) {
 	return res.StatusCode, string(body)
 }
 
-// await waits until a path answers with a code.
+// await waits until a path answers with the wanted code.
 func (n *seen) await(t *testing.T, path string, want int) {
 	t.Helper()
 	var code int
@@ -88,7 +88,7 @@ func (n *seen) expect(t *testing.T, path string, want int) {
 	}
 }
 
-// page is one scrape, as Prometheus reads it.
+// page is one scrape, parsed as Prometheus parses it.
 type page map[string]*dto.MetricFamily
 
 func (n *seen) scrape(t *testing.T) page {
@@ -110,8 +110,8 @@ func parse(t *testing.T, text string) page {
 	return families
 }
 
-// sum adds up the series of a metric that have the labels, given as
-// name=value; of a histogram, the counts.
+// sum adds up the series of a metric that have all the labels, each given as name=value. For a
+// histogram it adds up the counts.
 func (p page) sum(name string, labels ...string) float64 {
 	total := 0.0
 	for _, m := range p[name].GetMetric() {
@@ -130,7 +130,7 @@ func (p page) sum(name string, labels ...string) float64 {
 	return total
 }
 
-// byRole parts the nodes into the leader of the first shard and the others.
+// byRole splits the running nodes into the leader of the first shard and the others.
 func byRole(t *testing.T, c *proc.Cluster, nodes []*seen) (leader *seen, others []*seen) {
 	t.Helper()
 	lead := c.WaitLeader()

@@ -15,8 +15,9 @@ import (
 	"lockstep/tests/kit/proc"
 )
 
-// Connections that rest on the admin port are bounded, and keep no probe out: the
-// one that has rested longest goes when another comes.
+// TestWhoRestsOnTheAdminPortKeepsNobodyOut: the number of idle connections to the admin port is
+// bounded, so that they keep no probe out. A new connection closes the one that has been idle
+// longest.
 func TestWhoRestsOnTheAdminPortKeepsNobodyOut(t *testing.T) {
 	proc.NeedProcesses(t)
 	t.Parallel()
@@ -34,7 +35,7 @@ func TestWhoRestsOnTheAdminPortKeepsNobodyOut(t *testing.T) {
 	}
 	n.expect(t, "/livez", http.StatusOK)
 	n.expect(t, "/metrics", http.StatusOK)
-	const slack = 40 // what closes takes a moment, and the node has clients of its own
+	const slack = 40 // connections take a moment to close, and the node has clients of its own
 	proc.Wait(t, patience, "no more than the bound are kept", func() bool { return openFiles(t, n) <= before+bound+slack })
 	_ = first.SetReadDeadline(time.Now().Add(patience))
 	if _, err := first.Read(make([]byte, 1)); err != io.EOF {
@@ -45,9 +46,10 @@ func TestWhoRestsOnTheAdminPortKeepsNobodyOut(t *testing.T) {
 	}
 }
 
-// Requests whose bodies never come are answered at last, and keep no probe out
-// meanwhile: the one that has taken longest goes when another connection comes. Which
-// that is depends on when the node came to read it; of the last some are still there.
+// TestWhoDawdlesOnTheAdminPortKeepsNobodyOut: requests whose bodies never come get an answer in the
+// end, and keep no probe out meanwhile. A new connection closes the one whose request has taken
+// longest. Which one that is depends on when the node read each request, but some of the last ones
+// must stay.
 func TestWhoDawdlesOnTheAdminPortKeepsNobodyOut(t *testing.T) {
 	proc.NeedProcesses(t)
 	t.Parallel()
@@ -82,7 +84,7 @@ func TestWhoDawdlesOnTheAdminPortKeepsNobodyOut(t *testing.T) {
 	}
 }
 
-// openFiles counts what the node has open.
+// openFiles counts the open files of the node.
 func openFiles(t *testing.T, n *seen) int {
 	t.Helper()
 	all, err := os.ReadDir(fmt.Sprintf("/proc/%d/fd", n.Pid()))
@@ -92,7 +94,7 @@ func openFiles(t *testing.T, n *seen) int {
 	return len(all)
 }
 
-// rest is a connection that has asked once and stays.
+// rest opens a connection, sends one request, and leaves the connection open.
 func rest(t *testing.T, n *seen) net.Conn {
 	t.Helper()
 	conn, err := net.Dial("tcp", strings.TrimPrefix(n.admin, "http://"))
@@ -106,7 +108,7 @@ func rest(t *testing.T, n *seen) net.Conn {
 	return conn
 }
 
-// look asks whether the node is alive.
+// look requests the liveness probe.
 func look(conn net.Conn) error {
 	if _, err := io.WriteString(conn, "GET /livez HTTP/1.1\r\nHost: node\r\n\r\n"); err != nil {
 		return err

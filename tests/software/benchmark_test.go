@@ -8,13 +8,12 @@ import (
 	"lockstep/tests/kit/proc"
 )
 
-// redis-benchmark's tests, all that it runs by itself and its options over
-// some of them.
+// redisBenchmark runs the default tests of redis-benchmark, and some of them with its options.
 func redisBenchmark(t *testing.T, addr string) {
 	host, port := split(t, addr)
 	for _, run := range []struct {
 		args string
-		// results is how many tests give one.
+		// results is the number of tests that print a result.
 		results int
 	}{
 		{"-n 2000", 20}, {"-n 2000 -t mset,lrange -P 8", 6}, {"-n 2000 -r 100 -t set,get,zadd,spop,sadd,hset", 6},

@@ -2,8 +2,8 @@ package software
 
 import "testing"
 
-// A worker of two processes, and one who gives it work. What was taken and not
-// done, Celery looks after under a lock that it gives back by a script.
+// celery runs a worker with two processes and a client that sends it jobs. Celery restores jobs
+// that a worker has taken and not done, under a lock that it releases by a script.
 func celery(t *testing.T, addr string) {
 	modules := []string{"redis", "celery"}
 	broker := "BROKER=redis://" + addr + "/0"

@@ -12,8 +12,8 @@ import (
 	"lockstep/tests/kit/proc"
 )
 
-// scrape starts the exporter, waits until lines of what it serves match patterns, for a
-// follower may have a write a moment later, and returns what it said.
+// scrape starts the exporter, waits until its metrics have lines that match the patterns, and
+// returns its log. It waits because a follower may get a write a moment later.
 func scrape(t *testing.T, addr string, patterns []string, args ...string) (log string) {
 	t.Helper()
 	path, err := exec.LookPath("prometheus-redis-exporter")
@@ -47,8 +47,8 @@ func scrape(t *testing.T, addr string, patterns []string, args ...string) (log s
 	return said()
 }
 
-// What Prometheus scrapes: the exporter of Debian, with all it can look at
-// without a script.
+// exporter runs Debian's redis_exporter for Prometheus, with everything that it can check without a
+// script.
 func exporter(t *testing.T, addr string) {
 	proc.MustAsk(t, addr, "RPUSH", "exporter:list", "a", "b", "c")
 	proc.MustAsk(t, addr, "SET", "exporter:number", "42", "EX", "1000")
@@ -70,7 +70,7 @@ func exporter(t *testing.T, addr string) {
 	},
 		"-check-keys", "exporter:*", "-check-single-keys", "exporter:list", "-check-streams", "exporter:s*", "-count-keys", "exporter:*",
 		"-export-client-list", "-include-config-metrics", "-include-system-metrics", "-ping-on-connect", "-is-cluster")
-	// LATENCY is the one command of a scrape that may be missing.
+	// Of the commands of a scrape, only LATENCY may be missing.
 	for line := range strings.Lines(log) {
 		if strings.Contains(line, "level=error") && !(strings.Contains(line, "LATENCY") && lacks(addr, "LATENCY", "LATEST")) {
 			t.Errorf("the exporter says: %s", line)
@@ -78,8 +78,8 @@ func exporter(t *testing.T, addr string) {
 	}
 }
 
-// exporterGroups has the exporter count keys and their memory by groups, with a
-// script that walks all keys.
+// exporterGroups lets the exporter count keys and their memory by groups. It does so with a script
+// that walks all keys.
 func exporterGroups(t *testing.T, addr string) {
 	for _, key := range []string{"group:a:1", "group:a:2", "group:b:1"} {
 		proc.MustAsk(t, addr, "SET", key, strings.Repeat("v", 100))

@@ -13,14 +13,15 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// goRedis is a client that sends nothing twice because a busy machine was slow.
+// goRedis returns a client with long timeouts, so that it repeats no command because a busy machine
+// is slow.
 func goRedis(t *testing.T, addr string) *redis.Client {
 	c := redis.NewClient(&redis.Options{Addr: addr, ReadTimeout: patience, WriteTimeout: patience, PoolSize: 20})
 	t.Cleanup(func() { c.Close() })
 	return c
 }
 
-// bsmRedislock takes locks by scripts, gives them back and extends them.
+// bsmRedislock takes, releases and extends locks by scripts.
 func bsmRedislock(t *testing.T, addr string) {
 	ctx, client := deadline(t), redislock.New(goRedis(t, addr))
 	held, err := client.Obtain(ctx, "bsm:k", time.Minute, &redislock.Options{Metadata: "mine"})
@@ -55,10 +56,11 @@ func bsmRedislock(t *testing.T, addr string) {
 	}
 }
 
-// redsyncMutex is Redlock's with one server.
+// redsyncMutex runs the Redlock algorithm with one server.
 func redsyncMutex(t *testing.T, addr string) {
 	ctx, rs := deadline(t), redsync.New(redsyncpool.NewPool(goRedis(t, addr)))
-	// A server may take as long as the lock is held for: by default it is a twentieth.
+	// With this factor the server may take as long as the lock lasts. By default it may take a
+	// twentieth of that.
 	slow := []redsync.Option{redsync.WithExpiry(time.Minute), redsync.WithTimeoutFactor(1)}
 	a, b := rs.NewMutex("rs:k", slow...), rs.NewMutex("rs:k", append(slow, redsync.WithTries(2), redsync.WithRetryDelay(time.Millisecond))...)
 	if err := a.LockContext(ctx); err != nil {
@@ -82,7 +84,7 @@ func redsyncMutex(t *testing.T, addr string) {
 	}
 }
 
-// asynqTasks are queued, delayed, tried again and unique, all by scripts.
+// asynqTasks runs tasks that are queued, delayed, retried and unique, all by scripts.
 func asynqTasks(t *testing.T, addr string) {
 	opt := asynq.RedisClientOpt{Addr: addr, ReadTimeout: patience, WriteTimeout: patience}
 	client := asynq.NewClient(opt)

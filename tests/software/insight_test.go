@@ -13,9 +13,9 @@ import (
 	"lockstep/tests/kit/proc"
 )
 
-// redisInsight makes the calls that RedisInsight's source makes of a server: it
-// judges by CLUSTER INFO that it speaks to a cluster, connects to the nodes that
-// CLUSTER SLOTS names, and fills its pages. The program itself wants a desktop.
+// redisInsight makes the calls that RedisInsight makes according to its source. It recognizes a
+// cluster by CLUSTER INFO, connects to the nodes that CLUSTER SLOTS names, and fills its pages. The
+// program itself needs a desktop.
 func redisInsight(t *testing.T, addr string) {
 	ctx := deadline(t)
 	c := redis.NewClient(&redis.Options{Addr: addr, Protocol: 2, ClientName: "redisinsight-browser", ReadTimeout: patience, WriteTimeout: patience})
@@ -23,7 +23,7 @@ func redisInsight(t *testing.T, addr string) {
 	must(t, c.HSet(ctx, "insight:hash", "f", "v").Err())
 	must(t, c.Set(ctx, "insight:text", "v", 0).Err())
 
-	// A node has a write a moment later than the one that acknowledges it.
+	// This node gets a write a moment later than the node that acknowledges it.
 	proc.Wait(t, patience, "the cluster is well and the node has the keys", func() bool {
 		return strings.Contains(c.ClusterInfo(ctx).Val(), "cluster_state:ok\r\n") && strings.Contains(c.Info(ctx).Val(), "\ndb0:keys=2,")
 	})
@@ -85,8 +85,8 @@ func wantNumber(text string) error {
 	return err
 }
 
-// insightShards checks what the page of the cluster is drawn from. A node that was
-// stopped for a moment is not online until it is heard again.
+// insightShards checks the data of the page on the cluster. A node that stood still for a moment is
+// not online until the others hear from it again.
 func insightShards(t *testing.T, c *redis.Client) {
 	ctx := deadline(t)
 	var shards []redis.ClusterShard
@@ -109,7 +109,7 @@ func insightShards(t *testing.T, c *redis.Client) {
 	}
 }
 
-// insightProfiler is the page that shows what clients send.
+// insightProfiler checks the data of the page that shows the commands of clients.
 func insightProfiler(t *testing.T, addr string) {
 	profiler := proc.Dial(t, addr)
 	if ok := proc.Do(t, profiler, "MONITOR"); ok != "+OK" {

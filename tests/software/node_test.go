@@ -12,7 +12,7 @@ import (
 	"lockstep/tests/kit/proc"
 )
 
-// nodeScripts are in testdata/node.
+// nodeScripts is the folder testdata/node.
 var nodeScripts = os.DirFS(filepath.Join("testdata", "node"))
 
 // packages installs the npm packages, once, into a folder with the scripts.
@@ -26,8 +26,8 @@ var packages = sync.OnceValues(func() (string, error) {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
-	// Not "npm ci": the lock file does not hold what is optional on other systems,
-	// which it would miss.
+	// "npm ci" would fail, because the lock file does not have the optional packages for other
+	// systems.
 	install := exec.CommandContext(ctx, "npm", "install", "--no-save", "--omit=optional", "--silent", "--no-audit", "--no-fund", "--ignore-scripts")
 	install.Dir = dir
 	if out, err := install.CombinedOutput(); err != nil {
@@ -36,7 +36,7 @@ var packages = sync.OnceValues(func() (string, error) {
 	return dir, nil
 })
 
-// node runs a script of testdata/node with the address and more arguments.
+// node runs a script of testdata/node with the address and further arguments.
 func node(t *testing.T, script, addr string, more ...string) {
 	t.Helper()
 	for _, tool := range []string{"node", "npm"} {

@@ -10,8 +10,8 @@ import (
 	"lockstep/tests/kit/proc"
 )
 
-// python is a command of a Python that has the modules: Debian's, whose
-// packages another one that may stand before it in PATH does not see.
+// python returns a command of a Python that has the modules. It tries Debian's Python first,
+// because another Python earlier in PATH does not see Debian's packages.
 func python(t *testing.T, modules []string, args ...string) *exec.Cmd {
 	t.Helper()
 	for _, path := range []string{"/usr/bin/python3", "python3"} {

@@ -10,7 +10,7 @@ import (
 	"lockstep/tests/kit/proc"
 )
 
-// redis-cli, in the modes that look at a whole server.
+// redisCLI runs redis-cli in the modes that inspect a whole server.
 func redisCLI(t *testing.T, addr string) {
 	proc.MustAsk(t, addr, "SET", "cli:string", "12345")
 	proc.MustAsk(t, addr, "RPUSH", "cli:list", "a", "b", "c", "d")
@@ -35,7 +35,7 @@ func cli(t *testing.T, addr string, args ...string) *exec.Cmd {
 	return exec.CommandContext(deadline(t), proc.Tool(t, "redis-cli"), append([]string{"-h", host, "-p", port}, args...)...)
 }
 
-// wantOutput runs redis-cli and looks for regular expressions of whole lines.
+// wantOutput runs redis-cli and checks that whole lines of its output match regular expressions.
 func wantOutput(t *testing.T, cmd *exec.Cmd, lines ...string) {
 	t.Helper()
 	out, err := cmd.CombinedOutput()
@@ -83,7 +83,7 @@ func cliMemkeys(t *testing.T, addr string) {
 		`Biggest +list found '"cli:list"' has [1-9]\d* bytes`, `Biggest stream found '"cli:stream"' has [1-9]\d* bytes`, `1 lists with [1-9]\d* bytes .*`)
 }
 
-// cliHotkeys needs a policy that counts how often a key is used.
+// cliHotkeys sets a policy that counts how often a key is used, because --hotkeys needs the counts.
 func cliHotkeys(t *testing.T, addr string) {
 	proc.MustAsk(t, addr, "CONFIG", "SET", "maxmemory-policy", "allkeys-lfu")
 	defer proc.MustAsk(t, addr, "CONFIG", "SET", "maxmemory-policy", "noeviction")
@@ -107,7 +107,7 @@ func cliStat(t *testing.T, addr string) {
 }
 
 func cliLatency(t *testing.T, addr string) {
-	// least, most, mean, samples
+	// minimum, maximum, mean, samples
 	wantOutput(t, cli(t, addr, "--latency", "--raw", "-i", "1"), `\d+ \d+ \d+\.\d\d [1-9]\d*`)
 }
 
@@ -132,8 +132,8 @@ func cliPipe(t *testing.T, addr string) {
 	wantOutput(t, cmd, fmt.Sprintf(`errors: 0, replies: %d`, n))
 }
 
-// While one types, redis-cli shows what may follow: of commands it knows by
-// itself, and of ours, of which it asked the server.
+// cliHints: while a user types, redis-cli shows the possible arguments. It knows those of Redis'
+// commands itself, and asks the server for those of Lockstep's own commands.
 func cliHints(t *testing.T, addr string) {
 	screen := inTerminal(t, cli(t, addr))
 	screen.typeIn("", addr+"> ")
@@ -144,5 +144,5 @@ func cliHints(t *testing.T, addr string) {
 	screen.typeIn("multi\r", "(TX)> ")
 	screen.typeIn("get cli:string\r", "QUEUED")
 	screen.typeIn("discard\r", addr+"> ")
-	screen.typeIn("help zadd\r", " 1.2.0") // colours may stand before it
+	screen.typeIn("help zadd\r", " 1.2.0") // colour codes may come before it
 }

@@ -6,14 +6,14 @@ import (
 	"lockstep/tests/kit/proc"
 )
 
-// npmRedislock is the npm package of that name (R1 to R36, as far as a server has a
-// part in them: redislock.js says which line shows what).
+// npmRedislock runs the npm package redislock (R1 to R36, as far as they concern a server). The
+// comments in redislock.js say which line shows which of them.
 func npmRedislock(t *testing.T, addr string) { node(t, "redislock.js", addr) }
 
 func bullMQ(t *testing.T, addr string) { node(t, "bullmq.js", addr) }
 
-// TestSoftwareWithScripts is about software that sends Lua scripts. That each
-// program is right, redis-server shows.
+// TestSoftwareWithScripts runs software that sends Lua scripts. Each program also runs against
+// redis-server, which shows that the test itself is right.
 func TestSoftwareWithScripts(t *testing.T) {
 	proc.NeedProcesses(t)
 	t.Parallel()

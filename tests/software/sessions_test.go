@@ -13,8 +13,8 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// visits is a web server that counts each visitor's visits; two of them with
-// the same store are one.
+// visits starts a web server that counts each visitor's visits. Two such servers with the same
+// store share the counts.
 func visits(t *testing.T, client *redis.Client) *httptest.Server {
 	sessions := scs.New()
 	sessions.Store = goredisstore.New(client)
@@ -40,13 +40,13 @@ func visits(t *testing.T, client *redis.Client) *httptest.Server {
 	return server
 }
 
-// Sessions in a Go web application, with the store of scs over go-redis.
+// scsSessions tests sessions of a Go web application, with the store of scs over go-redis.
 func scsSessions(t *testing.T, addr string) {
 	client := goRedis(t, addr)
 	first, second := visits(t, client), visits(t, client)
 	jar, err := cookiejar.New(nil)
 	must(t, err)
-	// Cookies of 127.0.0.1 are for every port, so both servers get them.
+	// Cookies of 127.0.0.1 are valid for every port, so both servers get them.
 	browser := &http.Client{Jar: jar, Timeout: patience}
 	want := func(server *httptest.Server, path, text string) {
 		t.Helper()

@@ -9,15 +9,14 @@ import (
 	"lockstep/tests/kit/proc"
 )
 
-// A worker with its scheduler, which takes what is due by a script, and one who
-// gives it work.
+// sidekiq runs a worker and a client that sends it jobs. The worker's scheduler takes due jobs by a
+// script.
 func sidekiq(t *testing.T, addr string) {
 	if _, err := exec.LookPath("/usr/bin/sidekiq"); err != nil {
 		proc.Skip(t, "Sidekiq is not installed: apt-get install ruby-sidekiq")
 	}
 	ruby := func(args ...string) *exec.Cmd {
-		// Debian's Ruby, whose packages another one that may stand before it in PATH
-		// does not see.
+		// This is Debian's Ruby. Another Ruby earlier in PATH does not see Debian's packages.
 		cmd := exec.CommandContext(deadline(t), "/usr/bin/ruby", args...)
 		cmd.Dir = filepath.Join("testdata", "ruby")
 		cmd.Env = append(os.Environ(), "REDIS_SERVER=redis://"+addr+"/0")

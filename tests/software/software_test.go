@@ -1,14 +1,13 @@
-// Package software runs programs that people use with Redis, unchanged, against
-// a follower of a three-node cluster: sessions, rate limiters, job queues and
-// their workers, what watches a server, and the tools of Redis itself.
+// Package software runs programs that people use with Redis, unchanged, against a follower of a
+// three-node cluster: sessions, rate limiters, job queues and their workers, monitoring programs,
+// and the tools of Redis itself.
 //
-// One file for each program. A program that is not Go is a script in testdata:
-// it works with the server, checks what comes of it, says "all is well" and
-// ends. npm packages are pinned by testdata/node/package-lock.json; Python's
-// and Ruby's are Debian's, which .ci/run installs; tests/versions.txt says which versions
-// were tested, and make test which are others here. What is not installed is skipped, and
-// said so. Software that cannot do without server-side scripts stands in
-// scripts_test.go.
+// Each program has a file of its own. A program that is not written in Go is a script in testdata:
+// it works with the server, checks the results, prints "all is well" and ends.
+// testdata/node/package-lock.json pins the npm packages. The packages for Python and Ruby are
+// Debian's, which .ci/run installs. tests/versions.txt lists the tested versions, and make test
+// reports which ones differ here. A program that is not installed is skipped with a message.
+// Software that needs server-side scripts is in scripts_test.go.
 package software
 
 import (
@@ -31,14 +30,15 @@ func TestMain(m *testing.M) { proc.Main(m) }
 // patience is how long a program may take on the slowest machine.
 const patience = 2 * time.Minute
 
-// program is one of them; run ends when it has done its work at addr.
+// program is one of the programs. run works with the server at addr, and returns when it has
+// finished.
 type program struct {
 	name string
 	run  func(t *testing.T, addr string)
 }
 
-// TestSoftware starts one cluster for all programs; each gets the same
-// follower, and finds it empty.
+// TestSoftware starts one cluster for all programs. Each program gets the same follower, with an
+// empty database.
 func TestSoftware(t *testing.T) {
 	proc.NeedProcesses(t)
 	t.Parallel()
@@ -82,7 +82,7 @@ func lacks(addr string, args ...string) bool {
 	return err != nil && strings.Contains(err.Error(), "unknown command")
 }
 
-// wantWell runs a script of testdata, which must say that all is well.
+// wantWell runs a script of testdata, which must print that all is well.
 func wantWell(t *testing.T, cmd *exec.Cmd) {
 	t.Helper()
 	out, err := cmd.CombinedOutput()
@@ -91,8 +91,8 @@ func wantWell(t *testing.T, cmd *exec.Cmd) {
 	}
 }
 
-// background starts a program that runs beside the test, and ends it with the
-// test as a service manager would: with SIGTERM, which it must obey.
+// background starts a program that runs beside the test. At the end of the test it sends SIGTERM,
+// as a service manager does, and the program must end.
 func background(t *testing.T, cmd *exec.Cmd) (log func() string) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "log")

@@ -16,21 +16,21 @@ import (
 	"lockstep/tests/kit/proc"
 )
 
-// screenPatience is how long a program may take to show something.
+// screenPatience is how long a program may take to show a text.
 const screenPatience = 2 * time.Minute
 
-// terminal is a program that believes a person sits before it.
+// terminal is a program that runs in a terminal.
 type terminal struct {
 	t      *testing.T
 	master *os.File
 
 	mu    sync.Mutex
 	shown bytes.Buffer
-	// read is how much of it was looked at.
+	// read is how much of shown earlier calls of typeIn have checked.
 	read int
 }
 
-// inTerminal starts the program; it is killed when the test ends.
+// inTerminal starts the program. It is killed when the test ends.
 func inTerminal(t *testing.T, cmd *exec.Cmd) *terminal {
 	t.Helper()
 	master, err := os.OpenFile("/dev/ptmx", os.O_RDWR, 0)
@@ -79,14 +79,13 @@ func (y *terminal) text() string {
 	return y.shown.String()
 }
 
-// typeIn types keys and waits until the screen shows the text, behind what was
-// waited for before.
+// typeIn types keys and waits until the screen shows the text, after the texts of earlier calls.
 func (y *terminal) typeIn(keys, want string) {
 	y.t.Helper()
 	before := y.read
 	_, err := y.master.WriteString(keys)
 	must(y.t, err)
-	// The line editor does not see what is typed before the next prompt is there.
+	// The line editor loses keys that come before the next prompt.
 	prompt := ""
 	if strings.HasSuffix(keys, "\r") {
 		prompt = "> "

@@ -10,8 +10,8 @@ import (
 	"lockstep/tests/kit/proc"
 )
 
-// Every package that .ci/run installs has the version that was tested in
-// tests/versions.txt.
+// TestTestedVersionsAreRecorded: tests/versions.txt has the tested version of every package that
+// .ci/run installs.
 func TestTestedVersionsAreRecorded(t *testing.T) {
 	recorded := map[string]string{}
 	text, err := os.ReadFile("../versions.txt")
@@ -38,7 +38,8 @@ func TestTestedVersionsAreRecorded(t *testing.T) {
 	}
 }
 
-// Another version than the one that was tested is told of loudly.
+// TestOtherVersionsAreTold: make versions reports every package whose version is not the tested
+// one.
 func TestOtherVersionsAreTold(t *testing.T) {
 	for _, tool := range []string{"make", "dpkg-query"} {
 		if _, err := exec.LookPath(tool); err != nil {

@@ -12,7 +12,8 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// Three ways go-redis users hand work over: lists, streams and channels.
+// goRedisWorkers tests three ways in which users of go-redis pass on work: lists, streams and
+// channels.
 func goRedisWorkers(t *testing.T, addr string) {
 	c := goRedis(t, addr)
 	t.Run("BLPOP", func(t *testing.T) { listWorkers(t, c) })
@@ -23,7 +24,7 @@ func goRedisWorkers(t *testing.T, addr string) {
 
 const jobs = 200
 
-// tally is what each worker did, in the end every job once.
+// tally counts how often each job was done. In the end that must be once for each.
 type tally struct {
 	mu   sync.Mutex
 	done map[string]int
@@ -47,8 +48,8 @@ func (y *tally) wantAllOnce(t *testing.T) {
 	}
 }
 
-// listWorkers take jobs from two queues, the urgent one first, until one says
-// stop.
+// listWorkers run workers that take jobs from two queues, the urgent one first, until they get the
+// job "stop".
 func listWorkers(t *testing.T, c *redis.Client) {
 	ctx := deadline(t)
 	var done tally
@@ -89,7 +90,7 @@ func groupWorkers(t *testing.T, c *redis.Client) {
 				streams, err := c.XReadGroup(ctx, read).Result()
 				if errors.Is(err, redis.Nil) {
 					if over == 1 {
-						return // it was over, and there was nothing behind that
+						return // all jobs were written, and no more came
 					}
 					over, _ = c.Exists(ctx, "work:over").Result()
 					continue
@@ -118,7 +119,7 @@ func groupWorkers(t *testing.T, c *redis.Client) {
 	}
 }
 
-// deadConsumer took jobs and never came back; another takes them over.
+// deadConsumer: a consumer has taken jobs and never comes back. Another consumer takes them over.
 func deadConsumer(t *testing.T, c *redis.Client) {
 	ctx := deadline(t)
 	must(t, c.XGroupCreateMkStream(ctx, "work:left", "group", "0").Err())
@@ -169,7 +170,7 @@ func channelWorkers(t *testing.T, c *redis.Client) {
 	}
 }
 
-// receive is the next n messages, fewer if the time is over before.
+// receive returns the next n messages, or fewer if the deadline passes first.
 func receive(ctx context.Context, messages <-chan *redis.Message, n int) []string {
 	var all []string
 	for len(all) < n {

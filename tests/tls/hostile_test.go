@@ -19,7 +19,8 @@ import (
 	"lockstep/tests/kit/respconn"
 )
 
-// A client at the wrong port is closed, and the log says why in words.
+// TestTheWrongPort: the connection of a client at the wrong port is closed, and the log gives the
+// reason.
 func TestTheWrongPort(t *testing.T) {
 	proc.NeedProcesses(t)
 	t.Parallel()
@@ -43,8 +44,8 @@ func TestTheWrongPort(t *testing.T) {
 	})
 }
 
-// TestWhoIsLetInByTLS: the port for clients asks for a certificate of the authority, and then
-// for a password like the plain port.
+// TestWhoIsLetInByTLS: the TLS port for clients requires a certificate of the authority, and then a
+// password, like the plain port.
 func TestWhoIsLetInByTLS(t *testing.T) {
 	proc.NeedProcesses(t)
 	t.Parallel()
@@ -77,8 +78,8 @@ func TestWhoIsLetInByTLS(t *testing.T) {
 	}
 }
 
-// A flood of connections that never shake hands is bounded, and keeps nobody
-// out.
+// TestHandshakeFlood: the number of connections that never finish the handshake is bounded, so that
+// they keep no client out.
 func TestHandshakeFlood(t *testing.T) {
 	proc.NeedProcesses(t)
 	t.Parallel()
@@ -89,7 +90,7 @@ func TestHandshakeFlood(t *testing.T) {
 		conn, err := net.Dial("tcp", h.addr(0))
 		must(t, err)
 		defer conn.Close()
-		// Half a record: it is on its way, and never comes.
+		// This is half a record. The rest never comes.
 		_, _ = conn.Write([]byte{22, 3, 1, 2, 0})
 		all = append(all, conn)
 	}
@@ -102,7 +103,8 @@ func TestHandshakeFlood(t *testing.T) {
 		t.Error(v, err)
 	}
 	t.Logf("a client came in within %v of a flood", time.Since(began))
-	// The oldest were closed for the newer ones, the others at the end of their time.
+	// The node closed the oldest connections for newer ones, and closes the others when their time
+	// is over.
 	proc.Wait(t, patience, "the oldest have to go", func() bool {
 		return strings.Contains(h.Nodes[0].Log(), "too many handshakes are under way, and this one was the oldest")
 	})
@@ -114,7 +116,7 @@ func TestHandshakeFlood(t *testing.T) {
 	}
 }
 
-// A node without a plain port, its HTTP port under TLS.
+// TestTLSAlone runs a node without a plain port, and with TLS on its HTTP port.
 func TestTLSAlone(t *testing.T) {
 	proc.NeedProcesses(t)
 	t.Parallel()
@@ -162,7 +164,7 @@ func TestTLSAlone(t *testing.T) {
 	}
 }
 
-// TestRatio prints what TLS costs one pipelining and one asking client.
+// TestRatio logs what TLS costs a client that sends single commands, and one that uses pipelines.
 func TestRatio(t *testing.T) {
 	h := newHouse(t, 1, certs.Wish{})
 	conn, err := tls.Dial("tcp", h.addr(0), h.client(t))
@@ -185,7 +187,7 @@ func TestRatio(t *testing.T) {
 			}
 			return float64(n) / time.Since(began).Seconds()
 		}
-		// The fastest of several turns: in some the machine does other things.
+		// The fastest of several turns counts, because the machine may be busy in others.
 		without, with := 0.0, 0.0
 		for range 5 {
 			without, with = max(without, speed(plain)), max(with, speed(sealed))
@@ -197,9 +199,9 @@ func TestRatio(t *testing.T) {
 	}
 }
 
-// TestTheHTTPPortUnderTLS: with mutual TLS it answers those who show a certificate of
-// the authority alone; it shows a new certificate without a restart; who does not
-// shake hands is closed.
+// TestTheHTTPPortUnderTLS: with mutual TLS the HTTP port answers only clients with a certificate of
+// the authority. It uses a new certificate without a restart, and closes a connection that does not
+// finish the handshake.
 func TestTheHTTPPortUnderTLS(t *testing.T) {
 	proc.NeedProcesses(t)
 	t.Parallel()
@@ -248,7 +250,7 @@ func TestTheHTTPPortUnderTLS(t *testing.T) {
 	}
 }
 
-// TestOldVersionsAreNotSpoken: TLS 1.1 on none of the three ports; TLS 1.2 on all.
+// TestOldVersionsAreNotSpoken: none of the three ports accepts TLS 1.1, and all accept TLS 1.2.
 func TestOldVersionsAreNotSpoken(t *testing.T) {
 	proc.NeedProcesses(t)
 	t.Parallel()

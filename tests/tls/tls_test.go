@@ -1,5 +1,5 @@
-// Package tls runs clusters of real processes under TLS: clients, peers that
-// should not be there, certificates that change, and hostile connections.
+// Package tls runs clusters of real processes under TLS, with clients, strangers that pose as
+// peers, certificates that change, and hostile connections.
 package tls
 
 import (
@@ -32,7 +32,7 @@ func TestMain(m *testing.M) { proc.Main(m) }
 
 const patience = 60 * time.Second
 
-// house is a cluster under TLS.
+// house is a cluster that uses TLS.
 type house struct {
 	*proc.Cluster
 	own   *certs.Authority
@@ -44,8 +44,8 @@ func tlsArgs(m *certs.Mount) []string {
 	return []string{"--tls-cert-file", m.Cert(), "--tls-key-file", m.Key(), "--tls-ca-cert-file", m.CA(), "--tls-cluster", "yes"}
 }
 
-// newHouse starts n nodes that share a mount and speak TLS with each other and,
-// beside their plain port, with clients.
+// newHouse starts n nodes that share the same certificate files. They use TLS with each other, and
+// have a TLS port for clients beside the plain one.
 func newHouse(t *testing.T, n int, pair certs.Wish, args ...string) *house {
 	t.Helper()
 	proc.NeedProcesses(t)
@@ -61,14 +61,14 @@ func newHouse(t *testing.T, n int, pair certs.Wish, args ...string) *house {
 
 func (h *house) addr(i int) string { return "127.0.0.1:" + h.ports[i] }
 
-// client is TLS for a client with a certificate.
+// client returns the TLS configuration of a client with a certificate.
 func (h *house) client(t *testing.T) *tls.Config {
 	t.Helper()
 	p := h.own.Issue(certs.Wish{ClientOnly: true})
 	return certs.ClientTLS(t, &p, h.own)
 }
 
-// files writes a client's certificate where programs find it.
+// files writes the certificate files of a client, and returns their paths.
 func (h *house) files(t *testing.T) (ca, cert, key string) {
 	t.Helper()
 	m := certs.NewMount(t, h.own.Issue(certs.Wish{ClientOnly: true}), h.own)
@@ -142,7 +142,7 @@ func (h *house) goRedis(t *testing.T, at int) {
 		p.Incr(t.Context(), "n")
 		p.Get(t.Context(), fmt.Sprint("none", i))
 	}
-	_, _ = p.Exec(t.Context()) // the last is redis.Nil
+	_, _ = p.Exec(t.Context()) // the error is redis.Nil
 	if n, err := c.Get(t.Context(), "n").Int(); n != 5000 {
 		t.Error(n, err)
 	}
@@ -169,7 +169,7 @@ func (h *house) rueidis(t *testing.T, at int) {
 	}
 }
 
-// announcements are those of the port that the client speaks with.
+// announcements checks that a client gets the ports of the kind that it is connected to.
 func (h *house) announcements(t *testing.T, at int) {
 	conn, err := tls.Dial("tcp", h.addr(at), h.client(t))
 	must(t, err)
@@ -256,7 +256,8 @@ func (h *house) clusterctl(t *testing.T, at int) {
 	}
 }
 
-// A peer without a node's certificate gets no membership, and not one byte of ours.
+// TestStrangersAmongPeers: a peer without a node's certificate does not become a member, and gets
+// no byte of data.
 func TestStrangersAmongPeers(t *testing.T) {
 	proc.NeedProcesses(t)
 	t.Parallel()
@@ -312,8 +313,8 @@ func TestStrangersAmongPeers(t *testing.T) {
 	t.Run("another name", func(t *testing.T) { dialAnotherName(t, h) })
 }
 
-// dialAnotherName: a node whose name is not the one that is dialled is not spoken
-// to, though it may dial.
+// dialAnotherName: a node sends nothing to a peer whose certificate does not have the name that it
+// has dialled.
 func dialAnotherName(t *testing.T, h *house) {
 	t.Helper()
 	k := certs.NewMount(t, h.own.Issue(certs.Wish{Names: []string{"elsewhere.example"}}), h.own)
@@ -347,7 +348,7 @@ func dialAnotherName(t *testing.T, h *house) {
 	}
 }
 
-// load makes connections all the time, each of which writes and reads.
+// load opens connections all the time, and increments a counter on each of them.
 type load struct {
 	calls, errors atomic.Int64
 	last          atomic.Value
@@ -387,8 +388,7 @@ func (l *load) end(t *testing.T) {
 	}
 }
 
-// await waits until every node shows new connections a certificate, and has
-// read its files so often.
+// await waits until every node uses a certificate for new connections.
 func (h *house) await(t *testing.T, p certs.Pair, cfg *tls.Config) {
 	t.Helper()
 	for i := range h.ports {
@@ -403,8 +403,8 @@ func (h *house) await(t *testing.T, p certs.Pair, cfg *tls.Config) {
 	}
 }
 
-// Certificates, and then the authority, change under load, without a restart of
-// the nodes and without an error.
+// TestRotation changes the certificates and then the authority under load, without a restart of the
+// nodes and without an error.
 func TestRotation(t *testing.T) {
 	proc.NeedProcesses(t)
 	t.Parallel()
@@ -420,8 +420,8 @@ func TestRotation(t *testing.T) {
 	h.mount.Set(pair, h.own)
 	h.await(t, pair, both)
 
-	// The authority in two steps: first everybody trusts both, then new
-	// certificates, then the old authority goes.
+	// The authority changes in steps: first all nodes trust both authorities, then the certificates
+	// change, and then the old authority is removed.
 	h.mount.Set(pair, h.own, fresh)
 	for _, n := range h.Nodes {
 		proc.Wait(t, patience, "both authorities are trusted", func() bool {
@@ -448,8 +448,8 @@ func TestRotation(t *testing.T) {
 	})
 	l.end(t)
 
-	// Peers meet anew under the new authority: all that one node has are broken by
-	// its end, and it comes back.
+	// The restart of a node breaks all its connections, so the peers connect again under the new
+	// authority.
 	node := h.Follower()
 	node.Stop()
 	node.Start()
@@ -458,7 +458,7 @@ func TestRotation(t *testing.T) {
 	if got := proc.Do(t, conn, "INCR", "load"); !strings.HasPrefix(got, ":") {
 		t.Error(got)
 	}
-	// What is broken is refused, and what was in force stays so.
+	// CONFIG SET refuses a broken file, and the old certificate stays in use.
 	if got := proc.Do(t, conn, "CONFIG", "SET", "tls-cert-file", h.mount.CA()); !strings.HasPrefix(got, "-ERR CONFIG SET failed") {
 		t.Error(got)
 	}
@@ -468,8 +468,8 @@ func TestRotation(t *testing.T) {
 	h.await(t, pair, current.Load())
 }
 
-// TestMigrateOverTLS: where nodes speak TLS with each other, MIGRATE speaks it,
-// too, as in Redis, shows the node's certificate and looks at the target's.
+// TestMigrateOverTLS: if the nodes use TLS with each other, MIGRATE uses TLS, too, as in Redis. It
+// shows the node's certificate, and verifies the target's.
 func TestMigrateOverTLS(t *testing.T) {
 	h := newHouse(t, 1, certs.Wish{})
 	own, strange := h.ports[0], newHouse(t, 1, certs.Wish{}).ports[0]

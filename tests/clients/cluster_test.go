@@ -48,15 +48,13 @@ func spread(t *testing.T, c *proc.Cluster) {
 // give makes a node the leader of a shard.
 func give(t *testing.T, c *proc.Cluster, shard, node int) {
 	t.Helper()
-	said := ""
 	proc.Wait(t, patience, fmt.Sprintf("%s leads shard %d", c.Nodes[node].Name, shard), func() bool {
 		if leads(c, shard) == c.Nodes[node].Port {
 			return true
 		}
-		said, _ = proc.Ask(c.Nodes[node].Addr(), "LOCKSTEP", "TRANSFER", fmt.Sprint(shard), c.Nodes[node].Name)
+		_, _ = proc.Ask(c.Nodes[node].Addr(), "LOCKSTEP", "TRANSFER", fmt.Sprint(shard), c.Nodes[node].Name)
 		return false
 	})
-	_ = said
 }
 
 // leads returns the client port of a shard's leader if all running nodes name the same one, and 0

@@ -195,7 +195,6 @@ func TestNamesAreTheExporters(t *testing.T) {
 	if err != nil {
 		proc.Skip(t, "prometheus-redis-exporter is not installed")
 	}
-	proc.NeedProcesses(t)
 	port := proc.FreePort(t)
 	n := &seen{proc.NewNode(t, proc.Options{Args: []string{"--admin-port", strconv.Itoa(port), "--cluster-enabled", "yes"}}), "http://127.0.0.1:" + strconv.Itoa(port)}
 	proc.MustAsk(t, n.Addr(), "SET", "k", "v", "EX", "100")

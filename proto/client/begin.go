@@ -61,9 +61,9 @@ func (c *Client) Begin(batch [][][]byte, done func(alone bool)) Progress {
 		return Waits
 	}
 	c.shared.busy.Store(true)
-	c.noWait = true
+	c.out.noWait = true
 	known := c.gatherAll(batch, c.calls.rows)
-	c.noWait = false
+	c.out.noWait = false
 	if !known {
 		return c.ended(false)
 	}
@@ -83,10 +83,10 @@ func (c *Client) Resume() Progress {
 	if !c.calls.brief() {
 		return Waits
 	}
-	c.noWait = true
+	c.out.noWait = true
 	c.mergeAll()
 	goOn := c.finish()
-	c.noWait = false
+	c.out.noWait = false
 	return c.ended(goOn)
 }
 

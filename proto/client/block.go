@@ -41,17 +41,17 @@ func (c *Client) block(spec *command.Spec, args [][]byte, timeoutMs int64) {
 	if args = c.fixLatest(spec, args, timeoutMs); args == nil {
 		return
 	}
-	call := &cluster.Call{Txn: fsm.Txn{Proto: uint8(c.proto), NoTouch: c.noTouch, Ops: []fsm.Op{fsm.NewOp(c.db, args, spec)}}, ReadOnly: !spec.Writes(args)}
+	call := &cluster.Call{Txn: fsm.Txn{Proto: uint8(c.out.Proto), NoTouch: c.noTouch, Ops: []fsm.Op{fsm.NewOp(c.db, args, spec)}}, ReadOnly: !spec.Writes(args)}
 	c.carry(&call.Txn, c.user, spec)
 	call.Client = c.caching.author(c)
 	addSlots(call, spec, args)
-	if text := c.moved(call.Slots); text != "" {
-		c.errorReply(text)
+	if text := c.moved(call.Slots, false); text != "" {
+		c.out.countedError(text)
 		return
 	}
 	c.used(call)
-	if !c.write() {
-		c.closing = true
+	if !c.out.write() {
+		c.out.closing = true
 		return
 	}
 	c.seen(spec, args, c.db)
@@ -65,7 +65,7 @@ func (c *Client) block(spec *command.Spec, args [][]byte, timeoutMs int64) {
 	c.doubt(spec, args)
 	switch {
 	case answered && call.Err != nil:
-		c.out.Raw(c.callError(call.Err, false))
+		c.out.Raw(c.out.callError(call.Err, false))
 	case answered:
 		c.out.Raw(call.Reply)
 	case errors.Is(why, errUnblocked):
@@ -74,7 +74,7 @@ func (c *Client) block(spec *command.Spec, args [][]byte, timeoutMs int64) {
 		c.renew()
 		c.out.Error(cmp.Or(c.denial(spec, args), why.Error()))
 	case errors.Is(why, errConnectionEnd):
-		c.closing, c.silent = true, true
+		c.out.closing, c.out.silent = true, true
 	default:
 		c.out.NullArray()
 	}
@@ -91,7 +91,7 @@ func (c *Client) block(spec *command.Spec, args [][]byte, timeoutMs int64) {
 	if answered {
 		c.slow(spec, args, took)
 	}
-	c.mute(begin)
+	c.out.mute(begin)
 }
 
 // waits records the command that a blocked client waits to run.

@@ -3,7 +3,6 @@ package client
 import (
 	"bytes"
 	"context"
-	"errors"
 	"slices"
 	"sync"
 	"time"
@@ -11,7 +10,6 @@ import (
 	"lockstep/cluster"
 	"lockstep/engine/command"
 	"lockstep/engine/commands"
-	"lockstep/engine/reply"
 	"lockstep/fsm"
 	"lockstep/proto/resp"
 	"lockstep/proto/stats"
@@ -127,7 +125,7 @@ func (c *Client) gather(spec *command.Spec, args [][]byte) {
 	c.calls.data = true
 	s.op[0] = opOf(c.db, args, spec)
 	call := &s.call
-	call.Txn = fsm.Txn{Proto: uint8(c.proto), NoTouch: c.noTouch, Ops: s.op[:]}
+	call.Txn = fsm.Txn{Proto: uint8(c.out.Proto), NoTouch: c.noTouch, Ops: s.op[:]}
 	c.carry(&call.Txn, c.user, spec)
 	call.ReadOnly = !c.logs(spec, args)
 	c.mayBeStale(call)
@@ -175,19 +173,19 @@ func (c *Client) nextCall(spec *command.Spec) *gathered {
 	n := len(b.all)
 	b.all = b.all[:n+1]
 	s := &b.all[n]
-	*s = gathered{spec: spec, at: c.out.Len(), muted: c.muted()}
+	*s = gathered{spec: spec, at: c.out.Len(), muted: c.out.muted()}
 	return s
 }
 
 // redirect drops the last call if the client is to go to another node itself. It
 // returns true if it did.
 func (c *Client) redirect(call *cluster.Call) bool {
-	moved := c.movedFor(call.Slots, call.Stale)
+	moved := c.moved(call.Slots, call.Stale)
 	if moved == "" {
 		return false
 	}
 	c.calls.takeBack()
-	c.errorReply(moved)
+	c.out.countedError(moved)
 	return true
 }
 
@@ -198,7 +196,7 @@ func (c *Client) settle() {
 	if len(b.all) == 0 {
 		return
 	}
-	c.awaitRoom()
+	c.out.awaitRoom()
 	b.begin()
 	if len(b.ptrs) > 0 {
 		c.backend.Do(c.ctx, b.ptrs)
@@ -245,7 +243,7 @@ func (c *Client) merge(each time.Duration) {
 		s := &b.all[i]
 		if !s.call.Answered() {
 			c.runRest(i)
-			if c.lost {
+			if c.out.lost {
 				break
 			}
 		}
@@ -259,8 +257,8 @@ func (c *Client) merge(each time.Duration) {
 		}
 		c.out.Raw(answer)
 		if c.out.Len() > flushBytes {
-			c.write()
-			c.awaitRoom()
+			c.out.write()
+			c.out.awaitRoom()
 		}
 	}
 	c.out.Raw(between)
@@ -274,11 +272,11 @@ func (c *Client) merge(each time.Duration) {
 // replies before them were large. If replies can no longer be written, it runs only
 // the calls that write.
 func (c *Client) runRest(i int) {
-	c.awaitRoom()
+	c.out.awaitRoom()
 	b := &c.calls
 	b.ptrs = b.ptrs[:0]
 	for j := i; j < len(b.all); j++ {
-		if call := &b.all[j].call; !call.Answered() && !(c.lost && call.ReadOnly) {
+		if call := &b.all[j].call; !call.Answered() && !(c.out.lost && call.ReadOnly) {
 			b.ptrs = append(b.ptrs, call)
 		}
 	}
@@ -291,7 +289,7 @@ func (c *Client) runRest(i int) {
 func (c *Client) answer(s *gathered, took time.Duration) []byte {
 	answer := s.call.Reply
 	if s.call.Err != nil {
-		answer = c.callError(s.call.Err, s.exec != nil)
+		answer = c.out.callError(s.call.Err, s.exec != nil)
 	}
 	failed := len(answer) > 0 && answer[0] == '-'
 	if failed && (s.call.Err != nil || !s.spec.RunsProgram()) {
@@ -316,21 +314,6 @@ func (c *Client) answer(s *gathered, took time.Duration) []byte {
 	return answer
 }
 
-const execAborted = "EXECABORT Transaction discarded because of: "
-
-// callError renders the error of a call that has no reply. For a transaction that
-// certainly did not run Redis answers EXECABORT with the reason. CROSSSLOT, which
-// cluster clients look for, is not wrapped.
-func (c *Client) callError(err error, exec bool) []byte {
-	text := resp.ErrorText(err)
-	if exec && resp.NotExecuted(err) && !errors.Is(err, cluster.ErrCrossSlot) {
-		text = execAborted + text
-	}
-	w := reply.NewWriter(c.proto)
-	w.Error(text)
-	return w.Bytes()
-}
-
 // withoutCode is an error's text without the leading "ERR" that most have.
 func withoutCode(text string) string {
 	rest, _ := bytes.CutPrefix([]byte(text), []byte("ERR "))
@@ -344,7 +327,7 @@ func (c *Client) one(call *cluster.Call) []byte { return c.oneWithin(c.ctx, call
 func (c *Client) oneWithin(ctx context.Context, call *cluster.Call) []byte {
 	c.backend.Do(ctx, []*cluster.Call{call})
 	if call.Err != nil {
-		return c.callError(call.Err, false)
+		return c.out.callError(call.Err, false)
 	}
 	return call.Reply
 }

@@ -25,7 +25,6 @@ package client
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"lockstep/engine/command"
@@ -36,28 +35,14 @@ import (
 	"lockstep/proto/stats"
 )
 
-// replyMode is the choice of CLIENT REPLY.
-type replyMode uint8
-
-const (
-	replyOn replyMode = iota
-	replyOff
-	// replySkipNext mutes the next command, replySkip the current one.
-	replySkipNext
-	replySkip
-)
-
 // Client is one connection's state. It belongs to the goroutine that reads the
 // connection. Other goroutines use only shared.
 type Client struct {
-	backend  *Backend
-	registry *Registry
-	stats    *stats.Stats
-	conn     *resp.Guard
-	ctx      context.Context
+	environment
+	// out holds the replies until they are written.
+	out output
 
-	db    int
-	proto int
+	db int
 	// The parts that have state of their own: the client's user, what the client has read, and what its reads must see.
 	login
 	tracker
@@ -67,31 +52,16 @@ type Client struct {
 	noEvict bool
 	// monitoring is true if the client sees other clients' commands (MONITOR).
 	monitoring bool
-	reply      replyMode
-	// closing is true if the connection is closed after the replies are written, silent if the
-	// replies are not written.
-	closing, silent bool
-	// lost is true if replies can no longer be written. Commands received before that still run, as
-	// with Redis, except reads with large replies.
-	lost bool
-	// noWait is true if the current batch must not wait (Begin, Resume).
-	noWait bool
-	tx     transaction
-	// out takes the replies of commands that ran in place. Replies of collected
-	// calls are inserted later.
-	out   reply.Writer
-	calls calls
+	tx         transaction
+	calls      calls
 	// later are the clients that have been pushed messages of this client and not
 	// been kicked yet.
 	later pubsub.Later
-	// settings are those of the current batch, last is its last command.
-	settings *Settings
-	last     *command.Spec
+	// last is the last command of the current batch.
+	last *command.Spec
 
 	// request is passed to handlers of other packages.
 	request Request
-	// shared is the part of the client that other goroutines see.
-	shared Connection
 
 	// OnBlock is called when the client is blocked and when it goes on. It may be
 	// nil.
@@ -101,17 +71,16 @@ type Client struct {
 // New returns the client of a fresh connection and registers it.
 func New(ctx context.Context, b *Backend, r *Registry, s *stats.Stats, conn *resp.Guard) *Client {
 	now := time.Now()
-	c := &Client{
-		backend: b, registry: r, stats: s, conn: conn, ctx: ctx,
-		proto: reply.RESP2, settings: b.Settings(),
-	}
-	c.tracker = tracker{backend: b, registry: r, shared: &c.shared, pushes: &pushes{conn: conn, registry: r, proto: c.proto}}
+	c := &Client{environment: environment{backend: b, registry: r, stats: s, conn: conn, ctx: ctx, settings: b.Settings()}}
+	env := &c.environment
+	c.out.env = env
+	c.out.Reset(reply.RESP2)
+	c.tracker = tracker{env: env, pushes: &pushes{conn: conn, registry: r, proto: reply.RESP2}}
 	c.freshness.owners = b
-	c.out.Reset(c.proto)
-	c.request.Out, c.request.c = &c.out, c
+	c.request.Out, c.request.c = &c.out.Writer, c
 	c.shared.conn, c.shared.pushes, c.shared.access = conn, c.pushes, b.Access
-	c.shared.created, c.shared.proto, c.shared.multi = now, c.proto, -1
-	c.login = login{access: b.Access, conn: conn, shared: &c.shared, users: b.Users()}
+	c.shared.created, c.shared.proto, c.shared.multi = now, reply.RESP2, -1
+	c.login = login{env: env, users: b.Users()}
 	c.begin()
 	c.note(now)
 	r.add(&c.shared)
@@ -132,13 +101,9 @@ func (c *Client) Close() {
 
 // Farewell sends the client the reason why its connection will be closed.
 func (c *Client) Farewell(text string) {
-	c.errorReply(text)
-	c.write()
+	c.out.countedError(text)
+	c.out.write()
 }
-
-// flushBytes is how many bytes of replies are buffered before they are written in
-// the middle of a batch.
-const flushBytes = 64 << 10
 
 // gatherAll walks through a batch: it runs commands in place and collects calls. rows are the
 // commands' rows, or nil if they have not been looked up yet. It returns false if the client may
@@ -156,7 +121,7 @@ func (c *Client) gatherAll(batch [][][]byte, rows []*command.Spec) bool {
 		if i > 0 && c.calls.empty() && (c.shared.killed.Load() || !c.renew()) {
 			// The command before may have waited for long, and meanwhile the user was deleted or
 			// the client was killed.
-			c.closing = true
+			c.out.closing = true
 			break
 		}
 		var row *command.Spec
@@ -164,50 +129,27 @@ func (c *Client) gatherAll(batch [][][]byte, rows []*command.Spec) bool {
 			row = rows[i]
 		}
 		c.command(args, row)
-		if c.closing {
+		if c.out.closing {
 			break
 		}
-		if c.out.Len() > flushBytes && c.calls.empty() || c.out.Len() > repliesBytes && !c.noWait {
+		if c.out.Len() > flushBytes && c.calls.empty() || c.out.Len() > repliesBytes && !c.out.noWait {
 			// The collected calls are not worth keeping this much output in memory.
 			c.settle()
-			c.write()
-			c.awaitRoom()
+			c.out.write()
+			c.out.awaitRoom()
 		}
 	}
 	return true
 }
 
-// awaitRoom slows down a client that has much output waiting to be read. It does nothing in a batch
-// that must not wait.
-func (c *Client) awaitRoom() {
-	if !c.noWait && !c.lost {
-		c.conn.AwaitRoom(c.ctx)
-	}
-}
-
 // finish ends a batch whose calls are answered. It returns false if the connection is to be closed.
 func (c *Client) finish() bool {
 	c.note(time.Now())
-	written := c.write()
+	written := c.out.write()
 	if c.pushed {
 		c.pushes.release()
 	}
-	return written && !c.closing
-}
-
-// write sends the buffered replies.
-func (c *Client) write() bool {
-	if c.out.Len() == 0 || c.silent {
-		return !c.lost
-	}
-	_, err := c.conn.Write(c.out.Bytes())
-	c.out.Release(4 * flushBytes)
-	c.out.Reset(c.proto)
-	if err != nil {
-		// A client that did not read its replies is cut off at once.
-		c.lost, c.closing = true, c.closing || errors.Is(err, resp.ErrOutputBuffer)
-	}
-	return !c.lost
+	return written && !c.out.closing
 }
 
 // note updates, for CLIENT LIST, the state after the batch.
@@ -215,7 +157,7 @@ func (c *Client) note(now time.Time) {
 	s := &c.shared
 	s.mu.Lock()
 	s.lastUsed, s.last = now, c.last
-	s.db, s.proto, s.watch, s.multi = c.db, c.proto, len(c.tx.watches), -1
+	s.db, s.proto, s.watch, s.multi = c.db, c.out.Proto, len(c.tx.watches), -1
 	if c.tx.open {
 		s.multi = len(c.tx.queue)
 	}
@@ -255,32 +197,14 @@ func letters(flags ...flag) string {
 
 // command answers, collects or queues one command.
 func (c *Client) command(args [][]byte, row *command.Spec) {
-	if c.reply == replySkipNext {
-		c.reply = replySkip
+	if c.out.mode == replySkipNext {
+		c.out.mode = replySkip
 	}
 	spec := c.dispatch(args, row)
 	c.forgetCaching(spec)
-	if c.reply == replySkip {
-		c.reply = replyOn
+	if c.out.mode == replySkip {
+		c.out.mode = replyOn
 	}
-}
-
-func (c *Client) muted() bool { return c.reply == replyOff || c.reply == replySkip }
-
-// mute discards the output since begin if the client wants no reply. Calls must not
-// have been settled in between.
-func (c *Client) mute(begin int) {
-	if c.muted() {
-		c.out.Truncate(begin)
-	}
-}
-
-// errorReply writes an error and counts it.
-func (c *Client) errorReply(text string) {
-	begin := c.out.Len()
-	c.out.Error(text)
-	c.stats.CountError(c.out.Bytes()[begin:])
-	c.mute(begin)
 }
 
 // dispatch returns the command's row, or nil if it has none. It looks the row up if row is nil.
@@ -324,8 +248,8 @@ func (c *Client) refusal(spec, container *command.Spec, args [][]byte) string {
 	case spec == nil && isHTTP(args[0]):
 		// The commands before it are answered, but this one is not.
 		c.settle()
-		c.write()
-		c.closing, c.silent = true, true
+		c.out.write()
+		c.out.closing, c.out.silent = true, true
 		return ""
 	case spec == nil || spec.Internal():
 		return command.ErrUnknownCommand(args)
@@ -380,7 +304,7 @@ func (c *Client) reject(spec *command.Spec, text string) {
 			c.tx = transaction{}
 		}
 	}
-	c.errorReply(text)
+	c.out.countedError(text)
 }
 
 // runNode runs a command that needs no data, in place.
@@ -388,8 +312,8 @@ func (c *Client) runNode(spec *command.Spec, args [][]byte) {
 	if !spec.Has(command.Light) {
 		c.settle()
 	}
-	if spec.Has(command.CallsOut) && !c.write() {
-		c.closing = true
+	if spec.Has(command.CallsOut) && !c.out.write() {
+		c.out.closing = true
 		return
 	}
 	begin := c.out.Len()
@@ -403,7 +327,7 @@ func (c *Client) runNode(spec *command.Spec, args [][]byte) {
 		c.stats.CountError(written)
 	}
 	if failed || !spec.Has(command.Confirms) {
-		c.mute(begin)
+		c.out.mute(begin)
 	}
 	c.stats.Ran(spec, took, failed)
 	c.slow(spec, args, took)

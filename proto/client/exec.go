@@ -94,7 +94,7 @@ func (e *execution) judge() (one bool) {
 // refuse answers a transaction that does not run.
 func (e *execution) refuse(word []byte, text string) {
 	e.c.seen(execSpec, [][]byte{word}, e.c.db)
-	e.c.errorReply(text)
+	e.c.out.countedError(text)
 	e.c.stats.Ran(execSpec, 0, true)
 }
 
@@ -111,7 +111,7 @@ func (e *execution) among() {
 	if len(answer) == 0 || answer[0] != '*' || bytes.HasPrefix(answer, []byte("*-1")) {
 		begin := e.c.out.Len()
 		e.c.out.Raw(answer)
-		e.c.mute(begin)
+		e.c.out.mute(begin)
 		return
 	}
 	e.writeReplies(answer[bytes.IndexByte(answer, '\n')+1:])
@@ -121,7 +121,7 @@ func (e *execution) among() {
 // all of them only read, the txn need not enter the log.
 func (e *execution) txn(call *cluster.Call) {
 	call.ReadOnly = true
-	call.Txn = fsm.Txn{Kind: fsm.KindExec, Proto: uint8(e.c.proto), NoTouch: e.c.noTouch, Watches: e.tx.watches}
+	call.Txn = fsm.Txn{Kind: fsm.KindExec, Proto: uint8(e.c.out.Proto), NoTouch: e.c.noTouch, Watches: e.tx.watches}
 	call.Client = e.c.caching.author(e.c)
 	db := e.c.db
 	for _, q := range e.tx.queue {
@@ -164,7 +164,7 @@ const errExecTooLong = "ERR the replies of the transaction are longer than they 
 func (e *execution) writeReplies(replies []byte) {
 	begin := e.c.out.Len()
 	e.c.out.Array(len(e.tx.queue))
-	e.c.mute(begin)
+	e.c.out.mute(begin)
 	chosen := false
 	for _, q := range e.tx.queue {
 		at := e.c.out.Len()
@@ -200,6 +200,6 @@ func (e *execution) writeReplies(replies []byte) {
 				e.c.doubt(q.spec, q.args)
 			}
 		}
-		e.c.mute(at)
+		e.c.out.mute(at)
 	}
 }

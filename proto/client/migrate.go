@@ -100,7 +100,7 @@ func migrate(c *Client, args [][]byte) {
 	}
 	var all cluster.Call
 	addSlots(&all, migrateSpec, args)
-	if text := c.moved(all.Slots); text != "" {
+	if text := c.moved(all.Slots, false); text != "" {
 		c.out.Error(text)
 		return
 	}
@@ -236,7 +236,7 @@ func (m *migration) pack() (parcels []parcel, problem string) {
 			// The replies before it are large.
 			later = append(later, key)
 		case call.Err != nil || call.Reply[0] == '-':
-			return nil, m.soFar(m.c.replyOf(call))
+			return nil, m.soFar(m.c.out.replyOf(call))
 		case there:
 			p.key, p.watch.Key, p.watch.DB = key, key, m.c.db
 			parcels = append(parcels, p)
@@ -336,7 +336,7 @@ func (m *migration) remove(taken []parcel) (problem string) {
 	failed, ran := 0, false
 	var why []byte
 	for _, call := range calls {
-		switch r := m.c.replyOf(call); {
+		switch r := m.c.out.replyOf(call); {
 		case bytes.HasPrefix(r, []byte("*-1")):
 			m.changed++
 		case r[0] == '*':

@@ -95,12 +95,12 @@ func (c *Client) mayWrite(spec *command.Spec, args [][]byte) bool {
 // meanwhile, or if the command may not run any more; the error has then been sent.
 func (c *Client) pass(spec *command.Spec, args [][]byte) bool {
 	// A batch that Begin has started counts as older than a pause that Begin did not see.
-	if c.noWait || c.registry.pause.now.Load() == nil || c.registry.pause.holds(c, spec, args) == nil {
+	if c.out.noWait || c.registry.pause.now.Load() == nil || c.registry.pause.holds(c, spec, args) == nil {
 		return true
 	}
 	c.settle()
-	if !c.write() {
-		c.closing = true
+	if !c.out.write() {
+		c.out.closing = true
 		return false
 	}
 	lost, stop := c.conn.Watch()
@@ -113,7 +113,7 @@ func (c *Client) pass(spec *command.Spec, args [][]byte) bool {
 	}
 	if c.shared.killed.Load() {
 		// The goroutine that killed the client did not know that it waits.
-		c.closing, c.silent = true, true
+		c.out.closing, c.out.silent = true, true
 		return false
 	}
 	for {
@@ -126,12 +126,12 @@ func (c *Client) pass(spec *command.Spec, args [][]byte) bool {
 		case <-s.over:
 		case <-timer.C:
 		case <-lost:
-			c.closing, c.silent = true, true
+			c.out.closing, c.out.silent = true, true
 		case <-c.ctx.Done():
-			c.closing, c.silent = true, true
+			c.out.closing, c.out.silent = true, true
 		}
 		timer.Stop()
-		if c.closing {
+		if c.out.closing {
 			return false
 		}
 	}
@@ -141,7 +141,7 @@ func (c *Client) pass(spec *command.Spec, args [][]byte) bool {
 // rules may have changed.
 func (c *Client) mayStill(spec *command.Spec, args [][]byte) bool {
 	if !c.renew() {
-		c.closing = true
+		c.out.closing = true
 		return false
 	}
 	refusal := c.refusal(spec, nil, args)

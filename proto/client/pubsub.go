@@ -76,7 +76,7 @@ func (c *Client) subscribe(kind pubsub.Kind, names [][]byte) {
 	c.pushes.listen(c.shared.subs.total() > 0)
 	if c.users != c.backend.Users() && !(c.renew() && (c.user.MayAll() || c.shared.subs.allowed(c.user))) {
 		// Rejudge may have run before the subscriptions were there.
-		c.closing = true
+		c.out.closing = true
 	}
 	if watched {
 		c.backend.Feeds.AwaitEvents()
@@ -142,7 +142,7 @@ func (c *Client) unsubscribe(kind pubsub.Kind, names [][]byte) {
 		c.confirm(verb, kind, name)
 	}
 	c.pushes.listen(c.shared.subs.total() > 0)
-	if c.tx.runs && c.proto == reply.RESP2 && c.shared.subs.total() == 0 && !c.monitoring {
+	if c.tx.runs && c.out.Proto == reply.RESP2 && c.shared.subs.total() == 0 && !c.monitoring {
 		// A message cannot be sent within the replies of a transaction.
 		c.pushes.forget()
 	}
@@ -163,7 +163,7 @@ func (c *Client) unsubscribeAll() {
 
 // listeningOnly reports whether the client speaks RESP2 and has subscriptions. Nearly every other
 // command is then refused, because messages could not be told from replies.
-func (c *Client) listeningOnly() bool { return c.proto == reply.RESP2 && c.shared.subs.total() > 0 }
+func (c *Client) listeningOnly() bool { return c.out.Proto == reply.RESP2 && c.shared.subs.total() > 0 }
 
 func errListening(s *command.Spec) string {
 	return "ERR Can't execute '" + s.Name + "': only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE / PING / QUIT / RESET are allowed in this context"

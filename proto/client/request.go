@@ -54,13 +54,13 @@ func (r *Request) ChangeUsers(work func(*acl.Users) (acl.Change, error)) error {
 }
 
 // Renew updates the users to the current ones. If the client's own is gone, the connection ends after the reply.
-func (r *Request) Renew() { r.c.closing = !r.c.renew() || r.c.closing }
+func (r *Request) Renew() { r.c.out.closing = !r.c.renew() || r.c.out.closing }
 
 // EndConnection ends the connection after the reply.
-func (r *Request) EndConnection() { r.c.closing = true }
+func (r *Request) EndConnection() { r.c.out.closing = true }
 
 // Flush sends what has been written to Out. It returns false if the client has gone.
-func (r *Request) Flush() bool { return r.c.write() }
+func (r *Request) Flush() bool { return r.c.out.write() }
 
 // Guard is the connection, for a reply that is sent in pieces after a Flush.
 func (r *Request) Guard() *resp.Guard { return r.c.conn }

@@ -10,11 +10,9 @@ import (
 // tracker holds how a client wants to be told about changes of keys that it reads (CLIENT TRACKING), and the client's
 // messages outside the order of its requests.
 type tracker struct {
-	backend  *Backend
-	registry *Registry
-	shared   *Connection
-	caching  caching
-	pushes   *pushes
+	env     *environment
+	caching caching
+	pushes  *pushes
 	// pushed is set once messages may come at any time. They are then held while a batch is answered.
 	pushed bool
 }
@@ -22,7 +20,7 @@ type tracker struct {
 // remember registers the keys of a command that is about to be sent.
 func (t *tracker) remember(spec *command.Spec, args [][]byte) {
 	if t.caching.wants(spec) {
-		t.backend.Tracking.Register(t.shared.id, keysOf(spec, args)...)
+		t.env.backend.Tracking.Register(t.env.shared.id, keysOf(spec, args)...)
 	}
 }
 
@@ -66,7 +64,7 @@ func (t *tracker) doubt(spec *command.Spec, args [][]byte) {
 // untrack turns tracking off.
 func (t *tracker) untrack() {
 	if t.caching.on {
-		t.backend.Tracking.Remove(t.shared.id)
+		t.env.backend.Tracking.Remove(t.env.shared.id)
 		t.pushes.aim(0)
 	}
 	t.caching = caching{}
@@ -87,7 +85,7 @@ func (t *tracker) parseTracking(args [][]byte) (next caching, refusal string) {
 			if !ok {
 				return next, command.ErrNotInteger
 			}
-			if t.registry.Find(uint64(id)) == nil {
+			if t.env.registry.Find(uint64(id)) == nil {
 				return next, "ERR The client ID you want redirect to does not exist"
 			}
 			next.redirect = uint64(id)
@@ -124,8 +122,8 @@ func (t *tracker) track(next caching) {
 	t.caching = next
 	t.listen()
 	t.pushes.aim(next.redirect)
-	defer t.backend.Feeds.AwaitChanges()()
-	t.backend.Tracking.Set(t.shared.id, t.pushes, next.opt)
+	defer t.env.backend.Feeds.AwaitChanges()()
+	t.env.backend.Tracking.Set(t.env.shared.id, t.pushes, next.opt)
 }
 
 // listen prepares the client for pushes. They wait until the current batch is

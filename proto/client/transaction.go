@@ -80,7 +80,7 @@ func (c *Client) enqueue(spec *command.Spec, args [][]byte) {
 	}
 	if len(c.tx.queue) >= txnCommandsMax || c.tx.bytes+size > fsm.TxnBytesMax {
 		c.tx.dirty = true
-		c.errorReply("ERR the transaction is too large")
+		c.out.countedError("ERR the transaction is too large")
 		return
 	}
 	if text := c.notHere(spec, args); text != "" {
@@ -94,7 +94,7 @@ func (c *Client) enqueue(spec *command.Spec, args [][]byte) {
 	}
 	begin := c.out.Len()
 	c.out.Status("QUEUED")
-	c.mute(begin)
+	c.out.mute(begin)
 }
 
 const errWholeInMulti = "CROSSSLOT a transaction lives in one shard, and this command runs on all of them"
@@ -113,7 +113,7 @@ func (c *Client) notHere(spec *command.Spec, args [][]byte) string {
 	}
 	var call cluster.Call
 	addSlots(&call, spec, args)
-	return c.moved(call.Slots)
+	return c.moved(call.Slots, false)
 }
 
 func copyArgs(args [][]byte) [][]byte {
@@ -172,7 +172,7 @@ func watch(c *Client, args [][]byte) {
 	}
 	var all cluster.Call
 	addSlots(&all, watchSpec, args)
-	if text := c.moved(all.Slots); text != "" {
+	if text := c.moved(all.Slots, false); text != "" {
 		c.out.Error(text)
 		return
 	}
@@ -185,7 +185,7 @@ func watch(c *Client, args [][]byte) {
 	for i, call := range calls {
 		version, seenAt, ok := parsePair(call.Reply)
 		if call.Err != nil || !ok {
-			c.out.Raw(c.replyOf(call))
+			c.out.Raw(c.out.replyOf(call))
 			return
 		}
 		watches[i] = fsm.Watch{DB: c.db, Key: bytes.Clone(args[i+1]), Version: version, SeenAt: seenAt}

@@ -62,16 +62,16 @@ func (c *Client) Begin(batch [][][]byte, done func(alone bool)) Progress {
 	}
 	c.shared.busy.Store(true)
 	c.out.noWait = true
-	known := c.gatherAll(batch, c.calls.rows)
+	known := c.batchAll(batch, c.calls.rows)
 	c.out.noWait = false
 	if !known {
 		return c.ended(false)
 	}
-	c.later.Kick()
+	c.calls.later.Kick()
 	if c.calls.empty() {
 		return c.ended(c.finish())
 	}
-	c.calls.begin()
+	c.calls.listToRun()
 	if !c.backend.Go(c.ctx, c.calls.ptrs, done) {
 		return Pending
 	}
@@ -84,7 +84,7 @@ func (c *Client) Resume() Progress {
 		return Waits
 	}
 	c.out.noWait = true
-	c.mergeAll()
+	c.calls.mergeAll()
 	goOn := c.finish()
 	c.out.noWait = false
 	return c.ended(goOn)
@@ -112,11 +112,11 @@ func (c *Client) Handle(batch [][][]byte) bool {
 	c.shared.busy.Store(true)
 	switch {
 	case !c.calls.empty():
-		c.mergeAll()
-	case !c.gatherAll(batch, nil):
+		c.calls.mergeAll()
+	case !c.batchAll(batch, nil):
 		return c.ended(false) == Answered
 	default:
-		c.settle()
+		c.calls.run()
 	}
 	return c.ended(c.finish()) == Answered
 }

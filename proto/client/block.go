@@ -37,7 +37,7 @@ func (c *Client) blocks(spec *command.Spec, args [][]byte) bool {
 // first. The client's connection is watched meanwhile, so that the wait ends if the client
 // disconnects.
 func (c *Client) block(spec *command.Spec, args [][]byte, timeoutMs int64) {
-	c.settle()
+	c.calls.run()
 	if args = c.fixLatest(spec, args, timeoutMs); args == nil {
 		return
 	}
@@ -54,7 +54,7 @@ func (c *Client) block(spec *command.Spec, args [][]byte, timeoutMs int64) {
 		c.out.closing = true
 		return
 	}
-	c.seen(spec, args, c.db)
+	c.records.show(spec, args, c.db)
 	begin := c.out.Len()
 	c.remember(spec, args)
 	c.waits(queued{spec: spec, args: args})
@@ -78,18 +78,13 @@ func (c *Client) block(spec *command.Spec, args [][]byte, timeoutMs int64) {
 	default:
 		c.out.NullArray()
 	}
-	written := c.out.Bytes()[begin:]
-	failed := len(written) > 0 && written[0] == '-'
-	if failed {
-		c.stats.CountError(written)
-	}
 	if waited {
 		// The time was spent waiting, so it says nothing about the command.
 		took = 0
 	}
-	c.stats.Ran(spec, took, failed)
+	c.records.count(spec, took, c.out.Bytes()[begin:])
 	if answered {
-		c.slow(spec, args, took)
+		c.records.slow(spec, args, took)
 	}
 	c.out.mute(begin)
 }
@@ -111,7 +106,7 @@ func (c *Client) fixLatest(spec *command.Spec, args [][]byte, timeoutMs int64) [
 	if len(places) == 0 {
 		return args
 	}
-	call := c.internal(append([][]byte{[]byte("lockstep.stream-ends")}, keys...)...)
+	call := internalCall(c.db, append([][]byte{[]byte("lockstep.stream-ends")}, keys...)...)
 	ctx, cancel := c.ctx, context.CancelFunc(func() {})
 	if timeoutMs > 0 {
 		ctx, cancel = context.WithTimeout(ctx, time.Duration(timeoutMs)*time.Millisecond+cluster.BlockOvertime)

@@ -21,7 +21,7 @@ func TestAClientThatWaitsHoldsLittle(t *testing.T) {
 	for n, mostBytes := range map[int]int{1: 2 << 10, callsFew: 2 << 10, callsFew + 1: 32 << 10, callsKept: 32 << 10} {
 		var b calls
 		b.reserve(n)
-		if has := cap(b.all) * int(unsafe.Sizeof(gathered{})); cap(b.all) < n || has > mostBytes {
+		if has := cap(b.all) * int(unsafe.Sizeof(batched{})); cap(b.all) < n || has > mostBytes {
 			t.Errorf("for %d commands there is room for %d, %d bytes", n, cap(b.all), has)
 		}
 		b.release()
@@ -41,9 +41,9 @@ func TestRoomsAreNobodysTwice(t *testing.T) {
 			b.reserve(sizes[i%len(sizes)])
 			b.all = b.all[:n]
 			for j := range b.all {
-				b.all[j] = gathered{spec: spec, at: i}
+				b.all[j] = batched{spec: spec, at: i}
 			}
-			b.begin()
+			b.listToRun()
 		}
 		for i := range clients {
 			b := &clients[i]

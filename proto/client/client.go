@@ -28,7 +28,6 @@ import (
 	"time"
 
 	"lockstep/engine/command"
-	"lockstep/engine/commands"
 	"lockstep/engine/reply"
 	"lockstep/proto/pubsub"
 	"lockstep/proto/resp"
@@ -40,7 +39,8 @@ import (
 type Client struct {
 	environment
 	// out holds the replies until they are written.
-	out output
+	out     output
+	records records
 
 	db int
 	// The parts that have state of their own: the client's user, what the client has read, and what its reads must see.
@@ -54,9 +54,6 @@ type Client struct {
 	monitoring bool
 	tx         transaction
 	calls      calls
-	// later are the clients that have been pushed messages of this client and not
-	// been kicked yet.
-	later pubsub.Later
 	// last is the last command of the current batch.
 	last *command.Spec
 
@@ -73,7 +70,8 @@ func New(ctx context.Context, b *Backend, r *Registry, s *stats.Stats, conn *res
 	now := time.Now()
 	c := &Client{environment: environment{backend: b, registry: r, stats: s, conn: conn, ctx: ctx, settings: b.Settings()}}
 	env := &c.environment
-	c.out.env = env
+	c.out.env, c.records.env = env, env
+	c.calls.env, c.calls.out, c.calls.records = env, &c.out, c.records
 	c.out.Reset(reply.RESP2)
 	c.tracker = tracker{env: env, pushes: &pushes{conn: conn, registry: r, proto: reply.RESP2}}
 	c.freshness.owners = b
@@ -92,7 +90,7 @@ func (c *Client) Connection() *Connection { return &c.shared }
 
 // Close forgets the client.
 func (c *Client) Close() {
-	c.later.Kick()
+	c.calls.later.Kick()
 	c.unsubscribeAll()
 	c.untrack()
 	c.unmonitor()
@@ -103,53 +101,6 @@ func (c *Client) Close() {
 func (c *Client) Farewell(text string) {
 	c.out.countedError(text)
 	c.out.write()
-}
-
-// gatherAll walks through a batch: it runs commands in place and collects calls. rows are the
-// commands' rows, or nil if they have not been looked up yet. It returns false if the client may
-// not go on.
-func (c *Client) gatherAll(batch [][][]byte, rows []*command.Spec) bool {
-	c.settings = c.backend.Settings()
-	if !c.renew() {
-		return false
-	}
-	c.calls.reserve(len(batch))
-	if c.pushed {
-		c.pushes.hold()
-	}
-	for i, args := range batch {
-		if i > 0 && c.calls.empty() && (c.shared.killed.Load() || !c.renew()) {
-			// The command before may have waited for long, and meanwhile the user was deleted or
-			// the client was killed.
-			c.out.closing = true
-			break
-		}
-		var row *command.Spec
-		if rows != nil {
-			row = rows[i]
-		}
-		c.command(args, row)
-		if c.out.closing {
-			break
-		}
-		if c.out.Len() > flushBytes && c.calls.empty() || c.out.Len() > repliesBytes && !c.out.noWait {
-			// The collected calls are not worth keeping this much output in memory.
-			c.settle()
-			c.out.write()
-			c.out.awaitRoom()
-		}
-	}
-	return true
-}
-
-// finish ends a batch whose calls are answered. It returns false if the connection is to be closed.
-func (c *Client) finish() bool {
-	c.note(time.Now())
-	written := c.out.write()
-	if c.pushed {
-		c.pushes.release()
-	}
-	return written && !c.out.closing
 }
 
 // note updates, for CLIENT LIST, the state after the batch.
@@ -195,50 +146,6 @@ func letters(flags ...flag) string {
 	return string(b)
 }
 
-// command answers, collects or queues one command.
-func (c *Client) command(args [][]byte, row *command.Spec) {
-	if c.out.mode == replySkipNext {
-		c.out.mode = replySkip
-	}
-	spec := c.dispatch(args, row)
-	c.forgetCaching(spec)
-	if c.out.mode == replySkip {
-		c.out.mode = replyOn
-	}
-}
-
-// dispatch returns the command's row, or nil if it has none. It looks the row up if row is nil.
-func (c *Client) dispatch(args [][]byte, row *command.Spec) *command.Spec {
-	spec, container := row, (*command.Spec)(nil)
-	if row == nil {
-		spec, container = commands.Lookup(args)
-	}
-	c.last = spec
-	refusal := c.refusal(spec, container, args)
-	switch {
-	case refusal != "":
-		c.reject(spec, refusal)
-	case spec != nil && !c.pass(spec, args):
-		// A pause held the command back, and it may not run any more.
-	case spec == nil:
-		// The client speaks HTTP and is cut off, as in Redis.
-	case c.tx.open && !runsInMulti(spec):
-		c.enqueue(spec, args)
-	case spec.Has(command.RunsQueue):
-		c.exec(args[0])
-	case spec.Flags&command.Blocking != 0 && c.blocks(spec, args):
-	case spec.Has(command.Publishes):
-		c.gatherPublish(spec, args)
-	case spec.Scope == command.ScopeNode:
-		c.runNode(spec, args)
-	case spec.Merge != command.MergeNone && c.backend.Shards() > 1:
-		c.runEverywhere(spec, args)
-	default:
-		c.gather(spec, args)
-	}
-	return spec
-}
-
 // refusal says why a command cannot run at all, or "" if it can. The order of the
 // checks is Redis's.
 func (c *Client) refusal(spec, container *command.Spec, args [][]byte) string {
@@ -247,7 +154,7 @@ func (c *Client) refusal(spec, container *command.Spec, args [][]byte) string {
 		return command.ErrUnknownSubcommand(args)
 	case spec == nil && isHTTP(args[0]):
 		// The commands before it are answered, but this one is not.
-		c.settle()
+		c.calls.run()
 		c.out.write()
 		c.out.closing, c.out.silent = true, true
 		return ""
@@ -310,7 +217,7 @@ func (c *Client) reject(spec *command.Spec, text string) {
 // runNode runs a command that needs no data, in place.
 func (c *Client) runNode(spec *command.Spec, args [][]byte) {
 	if !spec.Has(command.Light) {
-		c.settle()
+		c.calls.run()
 	}
 	if spec.Has(command.CallsOut) && !c.out.write() {
 		c.out.closing = true
@@ -320,17 +227,12 @@ func (c *Client) runNode(spec *command.Spec, args [][]byte) {
 	started := time.Now()
 	c.inPlace(c.backend.Handlers[spec.Number()], args)
 	took := time.Since(started)
-	c.seen(spec, args, c.db)
+	c.records.show(spec, args, c.db)
 	written := c.out.Bytes()[begin:]
-	failed := len(written) > 0 && written[0] == '-'
-	if failed {
-		c.stats.CountError(written)
-	}
-	if failed || !spec.Has(command.Confirms) {
+	if failed := c.records.count(spec, took, written); failed || !spec.Has(command.Confirms) {
 		c.out.mute(begin)
 	}
-	c.stats.Ran(spec, took, failed)
-	c.slow(spec, args, took)
+	c.records.slow(spec, args, took)
 }
 
 const errLongInPlace = "ERR the reply is longer than a reply may be; the command was executed"
@@ -352,18 +254,3 @@ func (c *Client) inPlace(h handler, args [][]byte) {
 
 // headRoom is the room for the framing of a reply of one string, in bytes.
 const headRoom = 64
-
-// slow puts a command into the slow log if it took long enough.
-func (c *Client) slow(spec *command.Spec, args [][]byte, took time.Duration) {
-	s := c.settings
-	if !stats.IsSlow(spec, took, s.SlowerThanUs, s.SlowlogLen) {
-		return
-	}
-	c.shared.mu.Lock()
-	name := c.shared.name
-	c.shared.mu.Unlock()
-	c.stats.Slowlog.Add(stats.SlowEntry{
-		UnixSec: time.Now().Unix(), Usec: took.Microseconds(), Args: stats.SlowArgs(spec, args),
-		Addr: c.conn.RemoteAddr().String(), Name: name,
-	}, s.SlowlogLen)
-}

@@ -29,19 +29,15 @@ import (
 
 // runEverywhere runs a command on all shards and merges the replies.
 func (c *Client) runEverywhere(spec *command.Spec, args [][]byte) {
-	c.settle()
-	c.seen(spec, args, c.db)
+	c.calls.run()
+	c.records.show(spec, args, c.db)
 	started := time.Now()
 	answer := c.everywhere(spec, args)
-	failed := len(answer) > 0 && answer[0] == '-'
-	if failed {
-		c.stats.CountError(answer)
-	}
 	begin := c.out.Len()
 	c.out.Raw(answer)
 	took := time.Since(started)
-	c.stats.Ran(spec, took, failed)
-	c.slow(spec, args, took)
+	c.records.count(spec, took, answer)
+	c.records.slow(spec, args, took)
 	c.out.mute(begin)
 }
 
@@ -60,7 +56,7 @@ func (f fanOut) run(spec *command.Spec, args [][]byte) []byte {
 		return f.scanShards(args)
 	case spec.Merge == command.MergeChance:
 		return f.drawShard(args)
-	case !f.c.logs(spec, args):
+	case !f.c.backend.mustLog(spec, args):
 		return f.merged(spec.Merge, f.onAllShards(true, args))
 	}
 	if answer := f.merged(command.MergeSame, f.allPresent()); answer[0] == '-' {

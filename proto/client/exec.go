@@ -20,6 +20,7 @@ type execution struct {
 // exec is EXEC. A transaction of only data commands runs with the calls of the batch. Other commands may change the
 // client's state, so a transaction with such commands runs at once.
 func (c *Client) exec(word []byte) {
+	c.tx.db = c.db
 	copy(c.tx.word[:], word)
 	tx := c.tx
 	e := execution{c, &tx}
@@ -41,25 +42,25 @@ func (c *Client) exec(word []byte) {
 	// Monitoring clients see the commands before, and then whether the transaction ran.
 	watched := c.registry.monitors.watched()
 	if tx.inPlace || watched {
-		c.settle()
+		c.calls.run()
 	}
-	s := c.nextCall(execSpec)
+	s := c.calls.add(execSpec)
 	c.calls.data = true
 	s.exec = &tx
 	e.txn(&s.call)
-	c.answerFor(&s.call)
+	c.calls.letGiveUp(&s.call)
 	switch {
 	case len(s.call.Txn.Ops) == 0 && len(tx.watches) == 0:
-		c.calls.takeBack()
+		c.calls.dropLast()
 		e.writeReplies(nil)
-		c.seenTransaction(&tx, true)
+		c.records.showTransaction(&tx, true)
 		c.stats.Ran(execSpec, 0, false)
-	case c.redirect(&s.call):
+	case c.calls.redirect(&s.call):
 	case !tx.inPlace:
 		c.used(&s.call)
 		c.rememberQueue(&tx)
 		if watched {
-			c.settle()
+			c.calls.run()
 		}
 	default:
 		c.used(&s.call)
@@ -93,7 +94,7 @@ func (e *execution) judge() (one bool) {
 
 // refuse answers a transaction that does not run.
 func (e *execution) refuse(word []byte, text string) {
-	e.c.seen(execSpec, [][]byte{word}, e.c.db)
+	e.c.records.show(execSpec, [][]byte{word}, e.c.db)
 	e.c.out.countedError(text)
 	e.c.stats.Ran(execSpec, 0, true)
 }
@@ -104,9 +105,9 @@ func (e *execution) among() {
 	s := &e.c.calls.all[0]
 	started := time.Now()
 	e.c.backend.Do(e.c.ctx, []*cluster.Call{&s.call})
-	answer := e.c.answer(s, time.Since(started))
+	answer := e.c.calls.answer(s, time.Since(started))
 	e.c.stats.Count(&e.c.calls.ran)
-	e.c.calls.takeBack()
+	e.c.calls.dropLast()
 	e.c.calls.data = false
 	if len(answer) == 0 || answer[0] != '*' || bytes.HasPrefix(answer, []byte("*-1")) {
 		begin := e.c.out.Len()
@@ -131,7 +132,7 @@ func (e *execution) txn(call *cluster.Call) {
 		}
 		e.c.carry(&call.Txn, q.user, q.spec)
 		call.Txn.Ops = append(call.Txn.Ops, opOf(db, q.args, q.spec))
-		call.ReadOnly = call.ReadOnly && (q.spec.Plan == nil || q.spec.RunsProgram()) && !e.c.logs(q.spec, q.args)
+		call.ReadOnly = call.ReadOnly && (q.spec.Plan == nil || q.spec.RunsProgram()) && !e.c.backend.mustLog(q.spec, q.args)
 		addSlots(call, q.spec, q.args)
 	}
 	for i := range e.tx.watches {
@@ -183,12 +184,8 @@ func (e *execution) writeReplies(replies []byte) {
 			took := time.Since(started)
 			chosen = chosen || q.spec.Has(command.Tracks)
 			written := e.c.out.Bytes()[at:]
-			failed := len(written) > 0 && written[0] == '-'
-			if failed {
-				e.c.stats.CountError(written)
-			}
-			e.c.stats.Ran(q.spec, took, failed)
-			e.c.slow(q.spec, q.args, took)
+			failed := e.c.records.count(q.spec, took, written)
+			e.c.records.slow(q.spec, q.args, took)
 			if q.spec.Has(command.Confirms) && len(written) > 0 && !failed {
 				continue
 			}

@@ -224,7 +224,7 @@ func (m *migration) pack() (parcels []parcel, problem string) {
 	n := min(len(m.keys), migrateRunKeys)
 	calls := make([]*cluster.Call, n)
 	for i, key := range m.keys[:n] {
-		calls[i] = m.c.internal([]byte("lockstep.dump"), key)
+		calls[i] = internalCall(m.c.db, []byte("lockstep.dump"), key)
 		m.c.used(calls[i])
 	}
 	m.c.backend.Do(m.ctx, calls)

@@ -87,19 +87,6 @@ const (
 	errMonitoring = "ERR Replica can't interact with the keyspace"
 )
 
-// seen shows a command to the monitoring clients when it runs.
-func (c *Client) seen(spec *command.Spec, args [][]byte, db int) {
-	if all := c.registry.monitors.all.Load(); all != nil {
-		c.show(*all, spec, args, db)
-	}
-}
-
-func (c *Client) show(all []*pushes, spec *command.Spec, args [][]byte, db int) {
-	if !hidden(spec) {
-		showLine(all, monitorLine(time.Now(), db, c.conn.RemoteAddr().String(), spec, args))
-	}
-}
-
 // hidden reports whether MONITOR leaves a command out.
 func hidden(spec *command.Spec) bool {
 	return spec.Flags&(command.SkipMonitor|command.Admin) != 0 && !spec.RunsProgram()
@@ -115,22 +102,6 @@ func showLine(all []*pushes, l line) {
 		}
 		p.mu.Unlock()
 	}
-}
-
-// seenTransaction shows the commands of a transaction that ran, and EXEC.
-func (c *Client) seenTransaction(tx *transaction, ran bool) {
-	all := c.registry.monitors.all.Load()
-	if all == nil {
-		return
-	}
-	db := c.db
-	if ran {
-		for _, q := range tx.queue {
-			db = selected(&q, db)
-			c.show(*all, q.spec, q.args, db)
-		}
-	}
-	c.show(*all, execSpec, [][]byte{tx.word[:]}, db)
 }
 
 // monitorLine is a line in Redis's format: time, database, client address, and the

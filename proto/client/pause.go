@@ -86,7 +86,7 @@ func (c *Client) mayWrite(spec *command.Spec, args [][]byte) bool {
 	case spec.Has(command.RunsQueue):
 		return slices.ContainsFunc(c.tx.queue, func(q queued) bool { return c.mayWrite(q.spec, q.args) })
 	case spec.RunsProgram():
-		return c.logs(spec, args)
+		return c.backend.mustLog(spec, args)
 	}
 	return spec.Flags&(command.Write|command.MayReplicate) != 0
 }
@@ -98,7 +98,7 @@ func (c *Client) pass(spec *command.Spec, args [][]byte) bool {
 	if c.out.noWait || c.registry.pause.now.Load() == nil || c.registry.pause.holds(c, spec, args) == nil {
 		return true
 	}
-	c.settle()
+	c.calls.run()
 	if !c.out.write() {
 		c.out.closing = true
 		return false

@@ -169,32 +169,20 @@ func errListening(s *command.Spec) string {
 	return "ERR Can't execute '" + s.Name + "': only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE / PING / QUIT / RESET are allowed in this context"
 }
 
-func (c *Client) send(args [][]byte) (receivers func() int) {
+// publish sends a message. To the clients of this node it is sent when later is kicked.
+func (b *calls) publish(args [][]byte) (receivers func() int) {
 	kind := pubsub.Channel
 	if args[0][0]|0x20 == 's' {
 		kind = pubsub.Shard
 	}
-	return c.backend.Channels.Publish(kind, args[1], args[2], &c.later)
+	return b.env.backend.Channels.Publish(kind, args[1], args[2], &b.later)
 }
 
-// publish is PUBLISH in a transaction; outside of one it is gatherPublish.
+// publish is PUBLISH in a transaction; outside of one it is batchPublish.
 func publish(c *Client, args [][]byte) {
-	receivers := c.send(args)
-	c.later.Kick()
+	receivers := c.calls.publish(args)
+	c.calls.later.Kick()
 	c.out.Int(int64(receivers()))
-}
-
-// gatherPublish sends a message after the data commands before it have run. The
-// number of receivers is awaited together with the calls of the batch, so a
-// pipeline of messages costs one round trip.
-func (c *Client) gatherPublish(spec *command.Spec, args [][]byte) {
-	if c.calls.data {
-		c.settle()
-	}
-	s := c.nextCall(spec)
-	c.seen(spec, args, c.db)
-	s.op[0].Args = args
-	s.receivers = c.send(args)
 }
 
 // countReceivers fills in the replies to the messages among the calls.

@@ -66,11 +66,11 @@ func (r *Request) Flush() bool { return r.c.out.write() }
 func (r *Request) Guard() *resp.Guard { return r.c.conn }
 
 // Read runs an internal command that reads, on the shard of its keys, and returns the reply.
-func (r *Request) Read(args ...[]byte) []byte { return r.c.one(r.c.internal(args...)) }
+func (r *Request) Read(args ...[]byte) []byte { return r.c.one(internalCall(r.c.db, args...)) }
 
 // ReadSlot runs an internal command that reads, on the shard of a hash slot, and returns the reply.
 func (r *Request) ReadSlot(slot int, args ...[]byte) []byte {
-	call := r.c.internal(args...)
+	call := internalCall(r.c.db, args...)
 	call.SetSlot(slot)
 	return r.c.one(call)
 }

@@ -4,14 +4,12 @@ import (
 	"bytes"
 	"strconv"
 	"strings"
-	"time"
 
 	"lockstep/cluster"
 	"lockstep/engine/command"
 	"lockstep/engine/commands"
 	"lockstep/fsm"
 	"lockstep/proto/acl"
-	"lockstep/proto/resp"
 )
 
 // transaction is the state of MULTI and WATCH.
@@ -26,7 +24,8 @@ type transaction struct {
 	// watching are the keys in watches, and watchBytes their memory.
 	watching   map[watchedKey]struct{}
 	watchBytes int
-	// word is EXEC as the client spelled it, for MONITOR.
+	// db is the client's database at EXEC, and word is EXEC as the client spelled it. Both are for MONITOR.
+	db   int
 	word [len("exec")]byte
 }
 
@@ -178,7 +177,7 @@ func watch(c *Client, args [][]byte) {
 	}
 	calls := make([]*cluster.Call, len(args)-1)
 	for i, key := range args[1:] {
-		calls[i] = c.internal([]byte("lockstep.versions"), key)
+		calls[i] = internalCall(c.db, []byte("lockstep.versions"), key)
 	}
 	c.runAll(calls)
 	watches := make([]fsm.Watch, len(calls))
@@ -226,28 +225,4 @@ func parsePair(r []byte) (a, b uint64, ok bool) {
 	}
 	b, err = strconv.ParseUint(string(parts[2][1:]), 10, 64)
 	return a, b, err == nil
-}
-
-// countQueued counts the data commands of a transaction whose EXEC was answered, and their errors. It puts the slow
-// ones into the slow log. Each command counts with its share of the time. Nothing is counted for a transaction that
-// did not run.
-func (c *Client) countQueued(tx *transaction, took time.Duration, answer []byte) {
-	if len(answer) == 0 || answer[0] != '*' || bytes.HasPrefix(answer, []byte("*-1")) {
-		return
-	}
-	replies := answer[bytes.IndexByte(answer, '\n')+1:]
-	share := took / time.Duration(max(1, len(tx.queue)))
-	for _, q := range tx.queue {
-		if q.here() || q.denied != "" {
-			continue
-		}
-		n := resp.Skip(replies)
-		failed := replies[0] == '-'
-		if failed && !q.spec.RunsProgram() {
-			c.stats.CountError(replies)
-		}
-		c.stats.Ran(q.spec, share, failed)
-		c.slow(q.spec, q.args, share)
-		replies = replies[n:]
-	}
 }

@@ -20,9 +20,7 @@ func (c *Client) batchAll(batch [][][]byte, rows []*command.Spec) bool {
 		return false
 	}
 	c.calls.reserve(len(batch))
-	if c.pushed {
-		c.pushes.hold()
-	}
+	c.listener.hold()
 	for i, args := range batch {
 		if i > 0 && c.calls.empty() && (c.shared.killed.Load() || !c.renew()) {
 			// The command before may have waited for long, and meanwhile the user was deleted or
@@ -154,8 +152,6 @@ func addSlots(call *cluster.Call, spec *command.Spec, args [][]byte) {
 func (c *Client) finish() bool {
 	c.note(time.Now())
 	written := c.out.write()
-	if c.pushed {
-		c.pushes.release()
-	}
+	c.listener.release()
 	return written && !c.out.closing
 }

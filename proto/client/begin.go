@@ -31,7 +31,7 @@ const (
 
 // quick reports whether a batch can be answered without waiting for anything but its calls.
 func (c *Client) quick(batch [][][]byte) bool {
-	if c.tx.open || c.monitoring || c.listeningOnly() || c.registry.pause.now.Load() != nil || c.conn.Behind() ||
+	if c.tx.open || c.listener.monitoring || c.listener.listeningOnly() || c.registry.pause.now.Load() != nil || c.conn.Behind() ||
 		len(batch) > quickBatchMax || c.calls.replyBytes*len(batch) > repliesBytes || c.calls.replyBytes > quickBytesMax {
 		return false
 	}

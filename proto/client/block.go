@@ -151,10 +151,8 @@ func (c *Client) waitFor(call *cluster.Call, timeoutMs int64) (answered, waited 
 		cancel(errConnectionEnd)
 	}
 	c.judgeWait(cancel)
-	if c.pushed {
-		c.pushes.release()
-		defer c.pushes.hold()
-	}
+	c.listener.release()
+	defer c.listener.hold()
 	counted := int64(0)
 	count := func(n int64) {
 		counted += n

@@ -41,6 +41,8 @@ type Client struct {
 	// out holds the replies until they are written.
 	out     output
 	records records
+	// listener is what the client gets outside the order of its requests.
+	listener listener
 
 	db int
 	// The parts that have state of their own: the client's user, what the client has read, and what its reads must see.
@@ -50,10 +52,8 @@ type Client struct {
 
 	noTouch bool
 	noEvict bool
-	// monitoring is true if the client sees other clients' commands (MONITOR).
-	monitoring bool
-	tx         transaction
-	calls      calls
+	tx      transaction
+	calls   calls
 	// last is the last command of the current batch.
 	last *command.Spec
 
@@ -73,10 +73,11 @@ func New(ctx context.Context, b *Backend, r *Registry, s *stats.Stats, conn *res
 	c.out.env, c.records.env = env, env
 	c.calls.env, c.calls.out, c.calls.records = env, &c.out, c.records
 	c.out.Reset(reply.RESP2)
-	c.tracker = tracker{env: env, pushes: &pushes{conn: conn, registry: r, proto: reply.RESP2}}
+	c.listener = listener{env: env, out: &c.out, pushes: &pushes{conn: conn, registry: r, proto: reply.RESP2}}
+	c.tracker = tracker{env: env, listener: &c.listener}
 	c.freshness.owners = b
 	c.request.Out, c.request.c = &c.out.Writer, c
-	c.shared.conn, c.shared.pushes, c.shared.access = conn, c.pushes, b.Access
+	c.shared.conn, c.shared.pushes, c.shared.access = conn, c.listener.pushes, b.Access
 	c.shared.created, c.shared.proto, c.shared.multi = now, reply.RESP2, -1
 	c.login = login{env: env, users: b.Users()}
 	c.begin()
@@ -91,9 +92,9 @@ func (c *Client) Connection() *Connection { return &c.shared }
 // Close forgets the client.
 func (c *Client) Close() {
 	c.calls.later.Kick()
-	c.unsubscribeAll()
+	c.listener.unsubscribeAll()
 	c.untrack()
-	c.unmonitor()
+	c.listener.unmonitor()
 	c.registry.remove(&c.shared)
 }
 
@@ -116,13 +117,13 @@ func (c *Client) note(now time.Time) {
 	s.flags, s.txBytes = c.flags(), c.tx.bytes+c.tx.watchBytes
 	s.tracks, s.bcast, s.redirect = c.caching.on, c.caching.opt.BCast, c.caching.redir()
 	s.mu.Unlock()
-	s.listens.Store(c.monitoring || c.shared.subs.total() > 0)
+	s.listens.Store(c.listener.monitoring || c.shared.subs.total() > 0)
 	s.subscribed.Store(c.shared.subs.total() > 0)
 }
 
 func (c *Client) flags() [2]string {
 	return [2]string{
-		letters(flag{c.monitoring, 'O'}, flag{c.shared.subs.total() > 0, 'P'}, flag{c.tx.open, 'x'}),
+		letters(flag{c.listener.monitoring, 'O'}, flag{c.shared.subs.total() > 0, 'P'}, flag{c.tx.open, 'x'}),
 		letters(flag{c.readonly, 'r'}, flag{c.noEvict, noEvictFlag[0]}, flag{c.noTouch, 'T'}),
 	}
 }
@@ -182,11 +183,11 @@ func (c *Client) refusal(spec, container *command.Spec, args [][]byte) string {
 // can.
 func (c *Client) untimely(spec *command.Spec, args [][]byte) string {
 	switch {
-	case c.listeningOnly() && !spec.Has(command.WhileSubscribed):
+	case c.listener.listeningOnly() && !spec.Has(command.WhileSubscribed):
 		return errListening(spec)
 	case c.tx.open && spec.Is(command.DenyOOM) && c.backend.Memory.MemoryFull():
 		return command.ErrOOM
-	case c.monitoring && spec.Flags&(command.Write|command.ReadOnly|command.MayReplicate) != 0:
+	case c.listener.monitoring && spec.Flags&(command.Write|command.ReadOnly|command.MayReplicate) != 0:
 		return errMonitoring
 	case spec.Check != nil && !c.tx.open:
 		return spec.Check(args)

@@ -21,7 +21,7 @@ func ping(c *Client, args [][]byte) {
 	switch {
 	case len(args) > 2:
 		c.out.Error("ERR wrong number of arguments for 'ping' command")
-	case c.listeningOnly():
+	case c.listener.listeningOnly():
 		c.out.Array(2)
 		c.out.BulkString("pong")
 		if len(args) == 2 {
@@ -45,17 +45,17 @@ func quit(c *Client, _ [][]byte) {
 
 func reset(c *Client, _ [][]byte) {
 	c.tx = transaction{}
-	c.unsubscribeAll()
+	c.listener.unsubscribeAll()
 	c.untrack()
-	c.unmonitor()
+	c.listener.unmonitor()
 	c.db, c.readonly, c.noEvict, c.noTouch = 0, false, false, false
 	c.fresh = nil
 	if c.out.mode != replySkip {
 		c.out.mode = replyOn
 	}
 	c.out.Proto = reply.RESP2
-	c.pushes.forget()
-	c.pushes.speak(c.out.Proto)
+	c.listener.pushes.forget()
+	c.listener.pushes.speak(c.out.Proto)
 	c.begin()
 	c.shared.mu.Lock()
 	c.shared.name = ""
@@ -115,7 +115,7 @@ func hello(c *Client, args [][]byte) {
 		}
 	}
 	c.out.Proto = h.proto
-	c.pushes.speak(c.out.Proto)
+	c.listener.pushes.speak(c.out.Proto)
 	s := c.settings
 	c.out.Map(7)
 	c.out.BulkString("server")

@@ -168,10 +168,8 @@ func (m *migration) whileConnected() (problem string) {
 		case <-ctx.Done():
 		}
 	}()
-	if c.pushed {
-		c.pushes.release()
-		defer c.pushes.hold()
-	}
+	c.listener.release()
+	defer c.listener.hold()
 	if !c.registry.migrations.enter(ctx, m.timeout) {
 		return resp.ErrorText(cluster.ErrOverloaded)
 	}

@@ -59,21 +59,11 @@ func monitor(c *Client, _ [][]byte) {
 		c.out.Error(errMonitorInMulti)
 		return
 	}
-	if c.monitoring {
+	if c.listener.monitoring {
 		return
 	}
-	c.listen()
-	c.monitoring = true
-	c.registry.monitors.add(c.pushes)
+	c.listener.monitor()
 	c.out.OK()
-}
-
-// unmonitor ends MONITOR.
-func (c *Client) unmonitor() {
-	if c.monitoring {
-		c.monitoring = false
-		c.registry.monitors.remove(c.pushes)
-	}
 }
 
 const (

@@ -71,7 +71,7 @@ func (p *pause) holds(c *Client, spec *command.Spec, args [][]byte) *pauseState 
 		return nil
 	}
 	switch {
-	case c.monitoring, spec.Has(command.DespitePause):
+	case c.listener.monitoring, spec.Has(command.DespitePause):
 		return nil
 	case s.writesOnly && !c.mayWrite(spec, args):
 		return nil
@@ -107,10 +107,8 @@ func (c *Client) pass(spec *command.Spec, args [][]byte) bool {
 	defer stop()
 	c.setHeld(true)
 	defer c.setHeld(false)
-	if c.pushed {
-		c.pushes.release()
-		defer c.pushes.hold()
-	}
+	c.listener.release()
+	defer c.listener.hold()
 	if c.shared.killed.Load() {
 		// The goroutine that killed the client did not know that it waits.
 		c.out.closing, c.out.silent = true, true

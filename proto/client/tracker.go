@@ -7,14 +7,11 @@ import (
 	"lockstep/proto/tracking"
 )
 
-// tracker holds how a client wants to be told about changes of keys that it reads (CLIENT TRACKING), and the client's
-// messages outside the order of its requests.
+// tracker holds how a client wants to be told about changes of keys that it reads (CLIENT TRACKING).
 type tracker struct {
-	env     *environment
-	caching caching
-	pushes  *pushes
-	// pushed is set once messages may come at any time. They are then held while a batch is answered.
-	pushed bool
+	env      *environment
+	listener *listener
+	caching  caching
 }
 
 // remember registers the keys of a command that is about to be sent.
@@ -56,7 +53,7 @@ func (t *tracker) doubt(spec *command.Spec, args [][]byte) {
 	}
 	for _, key := range keysOf(spec, args) {
 		if k.hears(key) {
-			t.pushes.Invalidate(tracking.Doubt(key))
+			t.listener.pushes.Invalidate(tracking.Doubt(key))
 		}
 	}
 }
@@ -65,7 +62,7 @@ func (t *tracker) doubt(spec *command.Spec, args [][]byte) {
 func (t *tracker) untrack() {
 	if t.caching.on {
 		t.env.backend.Tracking.Remove(t.env.shared.id)
-		t.pushes.aim(0)
+		t.listener.pushes.aim(0)
 	}
 	t.caching = caching{}
 }
@@ -120,15 +117,8 @@ func (t *tracker) track(next caching) {
 		next.opt.Prefixes = slices.Compact(next.opt.Prefixes)
 	}
 	t.caching = next
-	t.listen()
-	t.pushes.aim(next.redirect)
+	t.listener.listen()
+	t.listener.pushes.aim(next.redirect)
 	defer t.env.backend.Feeds.AwaitChanges()()
-	t.env.backend.Tracking.Set(t.env.shared.id, t.pushes, next.opt)
-}
-
-// listen prepares the client for pushes. They wait until the current batch is
-// answered.
-func (t *tracker) listen() {
-	t.pushed = true
-	t.pushes.hold()
+	t.env.backend.Tracking.Set(t.env.shared.id, t.listener.pushes, next.opt)
 }

@@ -204,7 +204,7 @@ func clientTrackingInfo(c *Client, _ [][]byte) {
 	}{
 		{k.opt.BCast, "bcast"}, {k.opt.OptIn, "optin"}, {k.opt.OptIn && k.given, "caching-yes"},
 		{k.opt.OptOut, "optout"}, {k.opt.OptOut && k.given, "caching-no"}, {k.opt.NoLoop, "noloop"},
-		{k.on && c.pushes.isBroken(), "broken_redirect"},
+		{k.on && c.listener.pushes.isBroken(), "broken_redirect"},
 	} {
 		if f.on {
 			flags = append(flags, f.name)

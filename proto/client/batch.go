@@ -100,7 +100,7 @@ func (c *Client) batch(spec *command.Spec, args [][]byte) {
 	c.carry(&call.Txn, c.user, spec)
 	call.ReadOnly = !c.backend.mustLog(spec, args)
 	c.mayBeStale(call)
-	call.Client = c.caching.author(c)
+	call.Client = c.author()
 	addSlots(call, spec, args)
 	c.calls.letGiveUp(call)
 	if !c.calls.redirect(call) {

@@ -79,8 +79,8 @@ func New(ctx context.Context, b *Backend, r *Registry, s *stats.Stats, conn *res
 	c.request.Out, c.request.c = &c.out.Writer, c
 	c.shared.conn, c.shared.pushes, c.shared.access = conn, c.listener.pushes, b.Access
 	c.shared.created, c.shared.proto, c.shared.multi = now, reply.RESP2, -1
-	c.login = login{env: env, users: b.Users()}
-	c.begin()
+	c.login = login{env: env, tx: &c.tx, note: c.note, users: b.Users()}
+	c.becomeDefault()
 	c.note(now)
 	r.add(&c.shared)
 	return c

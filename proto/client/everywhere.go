@@ -95,7 +95,7 @@ func (f fanOut) onAllShards(readOnly bool, args [][]byte) []*cluster.Call {
 
 func (f fanOut) toShard(shard int, readOnly bool, args [][]byte) *cluster.Call {
 	call := &cluster.Call{
-		Client: f.c.caching.author(f.c),
+		Client: f.c.author(),
 		Txn:    fsm.Txn{Proto: uint8(f.c.out.Proto), Ops: []fsm.Op{{DB: f.c.db, Args: args}}},
 		Shard:  shard, ReadOnly: readOnly,
 	}

@@ -123,7 +123,7 @@ func (e *execution) among() {
 func (e *execution) txn(call *cluster.Call) {
 	call.ReadOnly = true
 	call.Txn = fsm.Txn{Kind: fsm.KindExec, Proto: uint8(e.c.out.Proto), NoTouch: e.c.noTouch, Watches: e.tx.watches}
-	call.Client = e.c.caching.author(e.c)
+	call.Client = e.c.author()
 	db := e.c.db
 	for _, q := range e.tx.queue {
 		db = selected(&q, db)

@@ -56,7 +56,7 @@ func reset(c *Client, _ [][]byte) {
 	c.out.Proto = reply.RESP2
 	c.listener.pushes.forget()
 	c.listener.pushes.speak(c.out.Proto)
-	c.begin()
+	c.becomeDefault()
 	c.shared.mu.Lock()
 	c.shared.name = ""
 	c.shared.mu.Unlock()

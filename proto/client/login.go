@@ -1,13 +1,19 @@
 package client
 
 import (
+	"time"
+
 	"lockstep/engine/command"
 	"lockstep/proto/acl"
 )
 
-// login is the user of a client. Its methods use nothing else of the client.
+// login is the user of a client, and decides what the user may do.
 type login struct {
 	env *environment
+	// tx is the client's transaction: ACL LOG says whether a refusal came in one.
+	tx *transaction
+	// note updates what CLIENT LIST and ACL LOG show of the client.
+	note func(now time.Time)
 	// users are the current users, and user is the client's own. authed means that it has logged in, or did not have
 	// to.
 	users  *acl.Users
@@ -48,8 +54,8 @@ func (l *login) goOnAs(user *acl.Account, authed bool) {
 	l.env.shared.mu.Unlock()
 }
 
-// begin makes the client the user of a fresh connection.
-func (l *login) begin() { l.become(l.users.Default(), l.users.Open()) }
+// becomeDefault makes the client the user of a fresh connection.
+func (l *login) becomeDefault() { l.become(l.users.Default(), l.users.Open()) }
 
 // renew updates the users to the current ones. It returns false if the client's own is gone.
 func (l *login) renew() bool {

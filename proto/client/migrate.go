@@ -43,8 +43,8 @@ var migrateSpec = commands.Get("migrate")
 // migrations are the slots for MIGRATEs under way on a node.
 type migrations chan struct{}
 
-// enter takes a slot. It returns false if none became free in time.
-func (m migrations) enter(ctx context.Context, patience time.Duration) bool {
+// acquire waits for a slot. It returns false if none became free in time.
+func (m migrations) acquire(ctx context.Context, patience time.Duration) bool {
 	select {
 	case m <- struct{}{}:
 		return true
@@ -61,7 +61,7 @@ func (m migrations) enter(ctx context.Context, patience time.Duration) bool {
 	return false
 }
 
-func (m migrations) leave() { <-m }
+func (m migrations) release() { <-m }
 
 // migration is one MIGRATE.
 type migration struct {
@@ -170,10 +170,10 @@ func (m *migration) whileConnected() (problem string) {
 	}()
 	c.listener.release()
 	defer c.listener.hold()
-	if !c.registry.migrations.enter(ctx, m.timeout) {
+	if !c.registry.migrations.acquire(ctx, m.timeout) {
 		return resp.ErrorText(cluster.ErrOverloaded)
 	}
-	defer c.registry.migrations.leave()
+	defer c.registry.migrations.release()
 	defer func() {
 		if m.target != nil {
 			m.target.close()
@@ -358,7 +358,7 @@ func (m *migration) remove(taken []parcel) (problem string) {
 func (m *migration) removal(p parcel) *cluster.Call {
 	del := [][]byte{[]byte("DEL"), p.key}
 	call := &cluster.Call{
-		Client: m.c.caching.author(m.c),
+		Client: m.c.author(),
 		Txn: fsm.Txn{
 			Kind: fsm.KindExec, Proto: reply.RESP2, Watches: []fsm.Watch{p.watch},
 			Ops: []fsm.Op{fsm.NewOp(m.c.db, del, delSpec)},

@@ -21,6 +21,14 @@ func (t *tracker) remember(spec *command.Spec, args [][]byte) {
 	}
 }
 
+// author is the id to send with the client's writes, or 0 if there is none.
+func (t *tracker) author() uint64 {
+	if t.caching.on && t.caching.opt.NoLoop {
+		return t.env.shared.id
+	}
+	return 0
+}
+
 // rememberQueue registers the keys of a transaction that is about to be sent. A
 // CLIENT CACHING in it runs later, but takes effect at its position. Commands after
 // a CLIENT TRACKING are left to doubt.

@@ -82,7 +82,7 @@ func (c *Client) enqueue(spec *command.Spec, args [][]byte) {
 		c.out.countedError("ERR the transaction is too large")
 		return
 	}
-	if text := c.notHere(spec, args); text != "" {
+	if text := c.notInMulti(spec, args); text != "" {
 		c.reject(spec, text)
 		return
 	}
@@ -98,21 +98,21 @@ func (c *Client) enqueue(spec *command.Spec, args [][]byte) {
 
 const errWholeInMulti = "CROSSSLOT a transaction lives in one shard, and this command runs on all of them"
 
-// notHere says why a command cannot be part of a transaction on this node, or "" if
+// notInMulti says why a command cannot be part of a transaction on this node, or "" if
 // it can. Redis also reports this when the command is queued.
-func (c *Client) notHere(spec *command.Spec, args [][]byte) string {
+func (e *environment) notInMulti(spec *command.Spec, args [][]byte) string {
 	if spec.Has(command.CallsOut) {
 		return "ERR " + strings.ToUpper(spec.Name) + " cannot be part of a transaction: it waits for another server"
 	}
-	if spec.Merge != command.MergeNone && c.backend.Shards() > 1 {
+	if spec.Merge != command.MergeNone && e.backend.Shards() > 1 {
 		return errWholeInMulti
 	}
-	if !c.settings.Redirect {
+	if !e.settings.Redirect {
 		return ""
 	}
 	var call cluster.Call
 	addSlots(&call, spec, args)
-	return c.moved(call.Slots, false)
+	return e.moved(call.Slots, false)
 }
 
 func copyArgs(args [][]byte) [][]byte {
@@ -190,24 +190,24 @@ func watch(c *Client, args [][]byte) {
 		watches[i] = fsm.Watch{DB: c.db, Key: bytes.Clone(args[i+1]), Version: version, SeenAt: seenAt}
 	}
 	for _, w := range watches {
-		c.watchKey(w)
+		c.tx.addWatch(w)
 	}
 	c.out.OK()
 }
 
-// watchKey keeps a watch unless the key is already watched: the first version
+// addWatch keeps a watch unless the key is already watched: the first version
 // counts.
-func (c *Client) watchKey(w fsm.Watch) {
+func (t *transaction) addWatch(w fsm.Watch) {
 	key := watchedKey{w.DB, string(w.Key)}
-	if _, known := c.tx.watching[key]; known {
+	if _, known := t.watching[key]; known {
 		return
 	}
-	if c.tx.watching == nil {
-		c.tx.watching = map[watchedKey]struct{}{}
+	if t.watching == nil {
+		t.watching = map[watchedKey]struct{}{}
 	}
-	c.tx.watching[key] = struct{}{}
-	c.tx.watchBytes += watchSize(w.Key)
-	c.tx.watches = append(c.tx.watches, w)
+	t.watching[key] = struct{}{}
+	t.watchBytes += watchSize(w.Key)
+	t.watches = append(t.watches, w)
 }
 
 // watchSize is the memory of a watched key, which is kept twice.

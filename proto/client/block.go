@@ -143,17 +143,8 @@ func (b *blocking) fixLatest() bool {
 // why says why. waited reports whether the client had to wait.
 func (b *blocking) wait(call *cluster.Call) (answered, waited bool, why error) {
 	c := b.c
-	ctx, cancel := context.WithCancelCause(c.ctx)
-	defer cancel(nil)
-	lost, stop := c.conn.Watch()
+	ctx, cancel, stop := c.whileConnected()
 	defer stop()
-	go func() {
-		select {
-		case <-lost:
-			cancel(errConnectionEnd)
-		case <-ctx.Done():
-		}
-	}()
 	ended := b.setBlocked(cancel)
 	defer func() {
 		b.setBlocked(nil)

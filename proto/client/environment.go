@@ -56,6 +56,24 @@ func (e *environment) runAll(calls []*cluster.Call) {
 	}
 }
 
+// whileConnected returns a context that ends when the client disconnects or the node stops, and a function that ends
+// it with a cause. The caller calls stop in the end.
+func (e *environment) whileConnected() (ctx context.Context, end context.CancelCauseFunc, stop func()) {
+	ctx, end = context.WithCancelCause(e.ctx)
+	lost, unwatch := e.conn.Watch()
+	go func() {
+		select {
+		case <-lost:
+			end(errConnectionEnd)
+		case <-ctx.Done():
+		}
+	}()
+	return ctx, end, func() {
+		unwatch()
+		end(nil)
+	}
+}
+
 // mayDebug reports whether the client may use DEBUG.
 func (e *environment) mayDebug() bool {
 	switch e.settings.DebugFor {

@@ -32,18 +32,13 @@ func (c *Client) runEverywhere(spec *command.Spec, args [][]byte) {
 	c.calls.run()
 	c.records.show(spec, args, c.db)
 	started := time.Now()
-	answer := c.everywhere(spec, args)
+	answer := fanOut{c}.run(spec, args)
 	begin := c.out.Len()
 	c.out.Raw(answer)
 	took := time.Since(started)
 	c.records.count(spec, took, answer)
 	c.records.slow(spec, args, took)
 	c.out.mute(begin)
-}
-
-// everywhere runs a command on all shards, and returns the merged reply.
-func (c *Client) everywhere(spec *command.Spec, args [][]byte) []byte {
-	return fanOut{c}.run(spec, args)
 }
 
 // fanOut runs one command of a client on all shards.

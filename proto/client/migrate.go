@@ -156,18 +156,9 @@ func (m *migration) parse(args [][]byte) (refusal string) {
 // returns the text of the error for the client, or "" if all went well.
 func (m *migration) whileConnected() (problem string) {
 	c := m.c
-	ctx, cancel := context.WithCancel(c.ctx)
-	defer cancel()
-	m.ctx = ctx
-	lost, stop := c.conn.Watch()
+	ctx, _, stop := c.whileConnected()
 	defer stop()
-	go func() {
-		select {
-		case <-lost:
-			cancel()
-		case <-ctx.Done():
-		}
-	}()
+	m.ctx = ctx
 	c.listener.release()
 	defer c.listener.hold()
 	if !c.registry.migrations.acquire(ctx, m.timeout) {

@@ -78,5 +78,5 @@ func (r *Request) ReadSlot(slot int, args ...[]byte) []byte {
 // ReadEverywhere runs an internal command that reads on every shard, and returns the merged reply.
 func (r *Request) ReadEverywhere(args [][]byte) []byte {
 	spec, _ := commands.Lookup(args)
-	return r.c.everywhere(spec, args)
+	return fanOut{r.c}.run(spec, args)
 }

@@ -38,22 +38,21 @@ import (
 // connection. Other goroutines use only shared.
 type Client struct {
 	environment
-	// out holds the replies until they are written.
-	out     output
+	// out holds the replies until they are written, calls the data commands of the batch.
+	out   output
+	calls calls
+	// records shows and counts what the client runs.
 	records records
 	// listener is what the client gets outside the order of its requests.
 	listener listener
-
-	db int
-	// The parts that have state of their own: the client's user, what the client has read, and what its reads must see.
+	// The client's user, what the client has read, and what its reads must see.
 	login
 	tracker
 	freshness
 
-	noTouch bool
-	noEvict bool
-	tx      transaction
-	calls   calls
+	db               int
+	noTouch, noEvict bool
+	tx               transaction
 	// last is the last command of the current batch.
 	last *command.Spec
 

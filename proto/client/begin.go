@@ -31,7 +31,7 @@ const (
 
 // quick reports whether a batch can be answered without waiting for anything but its calls.
 func (c *Client) quick(batch [][][]byte) bool {
-	if c.tx.open || c.monitoring || c.listeningOnly() || c.registry.pause.now.Load() != nil || c.conn.Behind() ||
+	if c.tx.open || c.listener.monitoring || c.listener.listeningOnly() || c.registry.pause.now.Load() != nil || c.conn.Behind() ||
 		len(batch) > quickBatchMax || c.calls.replyBytes*len(batch) > repliesBytes || c.calls.replyBytes > quickBytesMax {
 		return false
 	}
@@ -61,17 +61,17 @@ func (c *Client) Begin(batch [][][]byte, done func(alone bool)) Progress {
 		return Waits
 	}
 	c.shared.busy.Store(true)
-	c.noWait = true
-	known := c.gatherAll(batch, c.calls.rows)
-	c.noWait = false
+	c.out.noWait = true
+	known := c.batchAll(batch, c.calls.rows)
+	c.out.noWait = false
 	if !known {
 		return c.ended(false)
 	}
-	c.later.Kick()
+	c.calls.later.Kick()
 	if c.calls.empty() {
 		return c.ended(c.finish())
 	}
-	c.calls.begin()
+	c.calls.listToRun()
 	if !c.backend.Go(c.ctx, c.calls.ptrs, done) {
 		return Pending
 	}
@@ -83,10 +83,10 @@ func (c *Client) Resume() Progress {
 	if !c.calls.brief() {
 		return Waits
 	}
-	c.noWait = true
-	c.mergeAll()
+	c.out.noWait = true
+	c.calls.mergeAll()
 	goOn := c.finish()
-	c.noWait = false
+	c.out.noWait = false
 	return c.ended(goOn)
 }
 
@@ -112,11 +112,11 @@ func (c *Client) Handle(batch [][][]byte) bool {
 	c.shared.busy.Store(true)
 	switch {
 	case !c.calls.empty():
-		c.mergeAll()
-	case !c.gatherAll(batch, nil):
+		c.calls.mergeAll()
+	case !c.batchAll(batch, nil):
 		return c.ended(false) == Answered
 	default:
-		c.settle()
+		c.calls.run()
 	}
 	return c.ended(c.finish()) == Answered
 }

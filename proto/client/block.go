@@ -28,44 +28,54 @@ var (
 func (c *Client) blocks(spec *command.Spec, args [][]byte) bool {
 	timeoutMs, yes := command.BlockMs(spec, args)
 	if yes {
-		c.block(spec, args, timeoutMs)
+		b := blocking{c, spec, args, timeoutMs}
+		b.run()
 	}
 	return yes
 }
 
-// block runs a command that may wait for keys to be filled. The commands before it are answered
-// first. The client's connection is watched meanwhile, so that the wait ends if the client
-// disconnects.
-func (c *Client) block(spec *command.Spec, args [][]byte, timeoutMs int64) {
-	c.settle()
-	if args = c.fixLatest(spec, args, timeoutMs); args == nil {
+// blocking is a command that may wait for keys to be filled.
+type blocking struct {
+	c         *Client
+	spec      *command.Spec
+	args      [][]byte
+	timeoutMs int64
+}
+
+// run runs the command. The commands before it are answered first. The client's connection is
+// watched meanwhile, so that the wait ends if the client disconnects.
+func (b *blocking) run() {
+	c := b.c
+	c.calls.run()
+	if !b.fixLatest() {
 		return
 	}
-	call := &cluster.Call{Txn: fsm.Txn{Proto: uint8(c.proto), NoTouch: c.noTouch, Ops: []fsm.Op{fsm.NewOp(c.db, args, spec)}}, ReadOnly: !spec.Writes(args)}
+	spec, args := b.spec, b.args
+	call := &cluster.Call{Txn: fsm.Txn{Proto: uint8(c.out.Proto), NoTouch: c.noTouch, Ops: []fsm.Op{fsm.NewOp(c.db, args, spec)}}, ReadOnly: !spec.Writes(args)}
 	c.carry(&call.Txn, c.user, spec)
-	call.Client = c.caching.author(c)
+	call.Client = c.author()
 	addSlots(call, spec, args)
-	if text := c.moved(call.Slots); text != "" {
-		c.errorReply(text)
+	if text := c.moved(call.Slots, false); text != "" {
+		c.out.countedError(text)
 		return
 	}
 	c.used(call)
-	if !c.write() {
-		c.closing = true
+	if !c.out.write() {
+		c.out.closing = true
 		return
 	}
-	c.seen(spec, args, c.db)
+	c.records.show(spec, args, c.db)
 	begin := c.out.Len()
 	c.remember(spec, args)
-	c.waits(queued{spec: spec, args: args})
+	b.setWait(queued{spec: spec, args: args})
 	started := time.Now()
-	answered, waited, why := c.waitFor(call, timeoutMs)
+	answered, waited, why := b.wait(call)
 	took := time.Since(started)
-	c.waits(queued{})
+	b.setWait(queued{})
 	c.doubt(spec, args)
 	switch {
 	case answered && call.Err != nil:
-		c.out.Raw(c.callError(call.Err, false))
+		c.out.Raw(c.out.callError(call.Err, false))
 	case answered:
 		c.out.Raw(call.Reply)
 	case errors.Is(why, errUnblocked):
@@ -74,101 +84,88 @@ func (c *Client) block(spec *command.Spec, args [][]byte, timeoutMs int64) {
 		c.renew()
 		c.out.Error(cmp.Or(c.denial(spec, args), why.Error()))
 	case errors.Is(why, errConnectionEnd):
-		c.closing, c.silent = true, true
+		c.out.closing, c.out.silent = true, true
 	default:
 		c.out.NullArray()
-	}
-	written := c.out.Bytes()[begin:]
-	failed := len(written) > 0 && written[0] == '-'
-	if failed {
-		c.stats.CountError(written)
 	}
 	if waited {
 		// The time was spent waiting, so it says nothing about the command.
 		took = 0
 	}
-	c.stats.Ran(spec, took, failed)
+	c.records.count(spec, took, c.out.Bytes()[begin:])
 	if answered {
-		c.slow(spec, args, took)
+		c.records.slow(spec, args, took)
 	}
-	c.mute(begin)
+	c.out.mute(begin)
 }
 
-// waits records the command that a blocked client waits to run.
-func (c *Client) waits(q queued) {
-	c.shared.mu.Lock()
-	c.shared.wait = q
-	c.shared.mu.Unlock()
+// setWait records the command that the blocked client waits to run.
+func (b *blocking) setWait(q queued) {
+	b.c.shared.mu.Lock()
+	b.c.shared.wait = q
+	b.c.shared.mu.Unlock()
 }
 
 // fixLatest replaces "$" in XREAD by the current last IDs, because the command may
-// be tried several times. On an error it answers that and returns nil.
-func (c *Client) fixLatest(spec *command.Spec, args [][]byte, timeoutMs int64) [][]byte {
-	if spec.Waits.LatestIDs == nil {
-		return args
+// be tried several times. On an error it answers that and returns false.
+func (b *blocking) fixLatest() bool {
+	if b.spec.Waits.LatestIDs == nil {
+		return true
 	}
-	places, keys := spec.Waits.LatestIDs(args)
+	places, keys := b.spec.Waits.LatestIDs(b.args)
 	if len(places) == 0 {
-		return args
+		return true
 	}
-	call := c.internal(append([][]byte{[]byte("lockstep.stream-ends")}, keys...)...)
+	c := b.c
+	call := internalCall(c.db, append([][]byte{[]byte("lockstep.stream-ends")}, keys...)...)
 	ctx, cancel := c.ctx, context.CancelFunc(func() {})
-	if timeoutMs > 0 {
-		ctx, cancel = context.WithTimeout(ctx, time.Duration(timeoutMs)*time.Millisecond+cluster.BlockOvertime)
+	if b.timeoutMs > 0 {
+		ctx, cancel = context.WithTimeout(ctx, time.Duration(b.timeoutMs)*time.Millisecond+cluster.BlockOvertime)
 	}
 	defer cancel()
 	ends := c.oneWithin(ctx, call)
 	if len(ends) == 0 || ends[0] != '*' {
 		c.out.Raw(ends)
-		return nil
+		return false
 	}
-	fixed := slices.Clone(args)
+	fixed := slices.Clone(b.args)
 	rest := ends[bytes.IndexByte(ends, '\n')+1:]
 	for _, place := range places {
 		n := resp.Skip(rest)
 		text := rest[bytes.IndexByte(rest[:n], '\n')+1 : n-2]
 		fixed[place], rest = text, rest[n:]
 	}
-	return fixed
+	b.args = fixed
+	return true
 }
 
-// waitFor runs the call when its keys are filled. If answered is false the call did not run, and
+// wait runs the call when its keys are filled. If answered is false the call did not run, and
 // why says why. waited reports whether the client had to wait.
-func (c *Client) waitFor(call *cluster.Call, timeoutMs int64) (answered, waited bool, why error) {
-	ctx, cancel := context.WithCancelCause(c.ctx)
-	defer cancel(nil)
-	lost, stop := c.conn.Watch()
+func (b *blocking) wait(call *cluster.Call) (answered, waited bool, why error) {
+	c := b.c
+	ctx, cancel, stop := c.whileConnected()
 	defer stop()
-	go func() {
-		select {
-		case <-lost:
-			cancel(errConnectionEnd)
-		case <-ctx.Done():
-		}
-	}()
-	ended := c.setBlocked(cancel)
+	ended := b.setBlocked(cancel)
 	defer func() {
-		c.setBlocked(nil)
+		b.setBlocked(nil)
 		ended.served = answered && call.Err == nil
 		close(ended.over)
 	}()
 	if c.shared.killed.Load() {
 		cancel(errConnectionEnd)
 	}
-	c.judgeWait(cancel)
-	if c.pushed {
-		c.pushes.release()
-		defer c.pushes.hold()
-	}
+	b.judge(cancel)
+	c.listener.release()
+	defer c.listener.hold()
 	counted := int64(0)
 	count := func(n int64) {
 		counted += n
 		c.stats.Blocked.Add(n)
-		if timeoutMs > 0 {
+		if b.timeoutMs > 0 {
 			c.stats.BlockedFor.Add(n)
 		}
 	}
-	answered = c.backend.Block(ctx, time.Duration(timeoutMs)*time.Millisecond, call, func() { count(1) })
+	answered = c.backend.Block(ctx, time.Duration(b.timeoutMs)*time.Millisecond, call, func() { count(1) })
 	waited = counted > 0
 	count(-counted)
 	why = context.Cause(ctx)
@@ -178,18 +175,18 @@ func (c *Client) waitFor(call *cluster.Call, timeoutMs int64) (answered, waited 
 	return answered, waited, why
 }
 
-// judgeWait ends a wait that the current rules forbid: Rejudge may have run before the client was
+// judge ends a wait that the current rules forbid: Rejudge may have run before the client was
 // blocked.
-func (c *Client) judgeWait(letGo context.CancelCauseFunc) {
+func (b *blocking) judge(letGo context.CancelCauseFunc) {
+	c := b.c
 	now := c.backend.Users()
 	if now == c.users {
 		return
 	}
-	w := &c.shared.wait // only this goroutine changes it
 	switch user := now.Successor(c.user); {
 	case user == nil:
 		letGo(errConnectionEnd)
-	case !user.MayAll() && user.Judge(w.spec, w.args).Reason != command.Allowed:
+	case !user.MayAll() && user.Judge(b.spec, b.args).Reason != command.Allowed:
 		letGo(errNotAllowedAnyMore)
 	}
 }
@@ -203,7 +200,8 @@ type waitEnd struct {
 
 // setBlocked records that the client is blocked, and the function that ends its wait. With nil it
 // records that the client is not blocked. It returns the wait's end.
-func (c *Client) setBlocked(letGo context.CancelCauseFunc) *waitEnd {
+func (b *blocking) setBlocked(letGo context.CancelCauseFunc) *waitEnd {
+	c := b.c
 	ended := &waitEnd{over: make(chan struct{})}
 	s := &c.shared
 	s.mu.Lock()

@@ -25,73 +25,39 @@ package client
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"lockstep/engine/command"
-	"lockstep/engine/commands"
 	"lockstep/engine/reply"
 	"lockstep/proto/pubsub"
 	"lockstep/proto/resp"
 	"lockstep/proto/stats"
 )
 
-// replyMode is the choice of CLIENT REPLY.
-type replyMode uint8
-
-const (
-	replyOn replyMode = iota
-	replyOff
-	// replySkipNext mutes the next command, replySkip the current one.
-	replySkipNext
-	replySkip
-)
-
 // Client is one connection's state. It belongs to the goroutine that reads the
 // connection. Other goroutines use only shared.
 type Client struct {
-	backend  *Backend
-	registry *Registry
-	stats    *stats.Stats
-	conn     *resp.Guard
-	ctx      context.Context
-
-	db    int
-	proto int
-	// The parts that have state of their own: the client's user, what the client has read, and what its reads must see.
+	environment
+	// out holds the replies until they are written, calls the data commands of the batch.
+	out   output
+	calls calls
+	// records shows and counts what the client runs.
+	records records
+	// listener is what the client gets outside the order of its requests.
+	listener listener
+	// The client's user, what the client has read, and what its reads must see.
 	login
 	tracker
 	freshness
 
-	noTouch bool
-	noEvict bool
-	// monitoring is true if the client sees other clients' commands (MONITOR).
-	monitoring bool
-	reply      replyMode
-	// closing is true if the connection is closed after the replies are written, silent if the
-	// replies are not written.
-	closing, silent bool
-	// lost is true if replies can no longer be written. Commands received before that still run, as
-	// with Redis, except reads with large replies.
-	lost bool
-	// noWait is true if the current batch must not wait (Begin, Resume).
-	noWait bool
-	tx     transaction
-	// out takes the replies of commands that ran in place. Replies of collected
-	// calls are inserted later.
-	out   reply.Writer
-	calls calls
-	// later are the clients that have been pushed messages of this client and not
-	// been kicked yet.
-	later pubsub.Later
-	// settings are those of the current batch, last is its last command.
-	settings *Settings
-	last     *command.Spec
+	db               int
+	noTouch, noEvict bool
+	tx               transaction
+	// last is the last command of the current batch.
+	last *command.Spec
 
 	// request is passed to handlers of other packages.
 	request Request
-	// shared is the part of the client that other goroutines see.
-	shared Connection
 
 	// OnBlock is called when the client is blocked and when it goes on. It may be
 	// nil.
@@ -101,18 +67,19 @@ type Client struct {
 // New returns the client of a fresh connection and registers it.
 func New(ctx context.Context, b *Backend, r *Registry, s *stats.Stats, conn *resp.Guard) *Client {
 	now := time.Now()
-	c := &Client{
-		backend: b, registry: r, stats: s, conn: conn, ctx: ctx,
-		proto: reply.RESP2, settings: b.Settings(),
-	}
-	c.tracker = tracker{backend: b, registry: r, shared: &c.shared, pushes: &pushes{conn: conn, registry: r, proto: c.proto}}
+	c := &Client{environment: environment{backend: b, registry: r, stats: s, conn: conn, ctx: ctx, settings: b.Settings()}}
+	env := &c.environment
+	c.out.env, c.records.env = env, env
+	c.calls.env, c.calls.out, c.calls.records = env, &c.out, c.records
+	c.out.Reset(reply.RESP2)
+	c.listener = listener{env: env, out: &c.out, pushes: &pushes{conn: conn, registry: r, proto: reply.RESP2}}
+	c.tracker = tracker{env: env, listener: &c.listener}
 	c.freshness.owners = b
-	c.out.Reset(c.proto)
-	c.request.Out, c.request.c = &c.out, c
-	c.shared.conn, c.shared.pushes, c.shared.access = conn, c.pushes, b.Access
-	c.shared.created, c.shared.proto, c.shared.multi = now, c.proto, -1
-	c.login = login{access: b.Access, conn: conn, shared: &c.shared, users: b.Users()}
-	c.begin()
+	c.request.Out, c.request.c = &c.out.Writer, c
+	c.shared.conn, c.shared.pushes, c.shared.access = conn, c.listener.pushes, b.Access
+	c.shared.created, c.shared.proto, c.shared.multi = now, reply.RESP2, -1
+	c.login = login{env: env, tx: &c.tx, note: c.note, users: b.Users()}
+	c.becomeDefault()
 	c.note(now)
 	r.add(&c.shared)
 	return c
@@ -123,91 +90,17 @@ func (c *Client) Connection() *Connection { return &c.shared }
 
 // Close forgets the client.
 func (c *Client) Close() {
-	c.later.Kick()
-	c.unsubscribeAll()
+	c.calls.later.Kick()
+	c.listener.unsubscribeAll()
 	c.untrack()
-	c.unmonitor()
+	c.listener.unmonitor()
 	c.registry.remove(&c.shared)
 }
 
 // Farewell sends the client the reason why its connection will be closed.
 func (c *Client) Farewell(text string) {
-	c.errorReply(text)
-	c.write()
-}
-
-// flushBytes is how many bytes of replies are buffered before they are written in
-// the middle of a batch.
-const flushBytes = 64 << 10
-
-// gatherAll walks through a batch: it runs commands in place and collects calls. rows are the
-// commands' rows, or nil if they have not been looked up yet. It returns false if the client may
-// not go on.
-func (c *Client) gatherAll(batch [][][]byte, rows []*command.Spec) bool {
-	c.settings = c.backend.Settings()
-	if !c.renew() {
-		return false
-	}
-	c.calls.reserve(len(batch))
-	if c.pushed {
-		c.pushes.hold()
-	}
-	for i, args := range batch {
-		if i > 0 && c.calls.empty() && (c.shared.killed.Load() || !c.renew()) {
-			// The command before may have waited for long, and meanwhile the user was deleted or
-			// the client was killed.
-			c.closing = true
-			break
-		}
-		var row *command.Spec
-		if rows != nil {
-			row = rows[i]
-		}
-		c.command(args, row)
-		if c.closing {
-			break
-		}
-		if c.out.Len() > flushBytes && c.calls.empty() || c.out.Len() > repliesBytes && !c.noWait {
-			// The collected calls are not worth keeping this much output in memory.
-			c.settle()
-			c.write()
-			c.awaitRoom()
-		}
-	}
-	return true
-}
-
-// awaitRoom slows down a client that has much output waiting to be read. It does nothing in a batch
-// that must not wait.
-func (c *Client) awaitRoom() {
-	if !c.noWait && !c.lost {
-		c.conn.AwaitRoom(c.ctx)
-	}
-}
-
-// finish ends a batch whose calls are answered. It returns false if the connection is to be closed.
-func (c *Client) finish() bool {
-	c.note(time.Now())
-	written := c.write()
-	if c.pushed {
-		c.pushes.release()
-	}
-	return written && !c.closing
-}
-
-// write sends the buffered replies.
-func (c *Client) write() bool {
-	if c.out.Len() == 0 || c.silent {
-		return !c.lost
-	}
-	_, err := c.conn.Write(c.out.Bytes())
-	c.out.Release(4 * flushBytes)
-	c.out.Reset(c.proto)
-	if err != nil {
-		// A client that did not read its replies is cut off at once.
-		c.lost, c.closing = true, c.closing || errors.Is(err, resp.ErrOutputBuffer)
-	}
-	return !c.lost
+	c.out.countedError(text)
+	c.out.write()
 }
 
 // note updates, for CLIENT LIST, the state after the batch.
@@ -215,7 +108,7 @@ func (c *Client) note(now time.Time) {
 	s := &c.shared
 	s.mu.Lock()
 	s.lastUsed, s.last = now, c.last
-	s.db, s.proto, s.watch, s.multi = c.db, c.proto, len(c.tx.watches), -1
+	s.db, s.proto, s.watch, s.multi = c.db, c.out.Proto, len(c.tx.watches), -1
 	if c.tx.open {
 		s.multi = len(c.tx.queue)
 	}
@@ -223,13 +116,13 @@ func (c *Client) note(now time.Time) {
 	s.flags, s.txBytes = c.flags(), c.tx.bytes+c.tx.watchBytes
 	s.tracks, s.bcast, s.redirect = c.caching.on, c.caching.opt.BCast, c.caching.redir()
 	s.mu.Unlock()
-	s.listens.Store(c.monitoring || c.shared.subs.total() > 0)
+	s.listens.Store(c.listener.monitoring || c.shared.subs.total() > 0)
 	s.subscribed.Store(c.shared.subs.total() > 0)
 }
 
 func (c *Client) flags() [2]string {
 	return [2]string{
-		letters(flag{c.monitoring, 'O'}, flag{c.shared.subs.total() > 0, 'P'}, flag{c.tx.open, 'x'}),
+		letters(flag{c.listener.monitoring, 'O'}, flag{c.shared.subs.total() > 0, 'P'}, flag{c.tx.open, 'x'}),
 		letters(flag{c.readonly, 'r'}, flag{c.noEvict, noEvictFlag[0]}, flag{c.noTouch, 'T'}),
 	}
 }
@@ -253,68 +146,6 @@ func letters(flags ...flag) string {
 	return string(b)
 }
 
-// command answers, collects or queues one command.
-func (c *Client) command(args [][]byte, row *command.Spec) {
-	if c.reply == replySkipNext {
-		c.reply = replySkip
-	}
-	spec := c.dispatch(args, row)
-	c.forgetCaching(spec)
-	if c.reply == replySkip {
-		c.reply = replyOn
-	}
-}
-
-func (c *Client) muted() bool { return c.reply == replyOff || c.reply == replySkip }
-
-// mute discards the output since begin if the client wants no reply. Calls must not
-// have been settled in between.
-func (c *Client) mute(begin int) {
-	if c.muted() {
-		c.out.Truncate(begin)
-	}
-}
-
-// errorReply writes an error and counts it.
-func (c *Client) errorReply(text string) {
-	begin := c.out.Len()
-	c.out.Error(text)
-	c.stats.CountError(c.out.Bytes()[begin:])
-	c.mute(begin)
-}
-
-// dispatch returns the command's row, or nil if it has none. It looks the row up if row is nil.
-func (c *Client) dispatch(args [][]byte, row *command.Spec) *command.Spec {
-	spec, container := row, (*command.Spec)(nil)
-	if row == nil {
-		spec, container = commands.Lookup(args)
-	}
-	c.last = spec
-	refusal := c.refusal(spec, container, args)
-	switch {
-	case refusal != "":
-		c.reject(spec, refusal)
-	case spec != nil && !c.pass(spec, args):
-		// A pause held the command back, and it may not run any more.
-	case spec == nil:
-		// The client speaks HTTP and is cut off, as in Redis.
-	case c.tx.open && !runsInMulti(spec):
-		c.enqueue(spec, args)
-	case spec.Has(command.RunsQueue):
-		c.exec(args[0])
-	case spec.Flags&command.Blocking != 0 && c.blocks(spec, args):
-	case spec.Has(command.Publishes):
-		c.gatherPublish(spec, args)
-	case spec.Scope == command.ScopeNode:
-		c.runNode(spec, args)
-	case spec.Merge != command.MergeNone && c.backend.Shards() > 1:
-		c.runEverywhere(spec, args)
-	default:
-		c.gather(spec, args)
-	}
-	return spec
-}
-
 // refusal says why a command cannot run at all, or "" if it can. The order of the
 // checks is Redis's.
 func (c *Client) refusal(spec, container *command.Spec, args [][]byte) string {
@@ -323,9 +154,9 @@ func (c *Client) refusal(spec, container *command.Spec, args [][]byte) string {
 		return command.ErrUnknownSubcommand(args)
 	case spec == nil && isHTTP(args[0]):
 		// The commands before it are answered, but this one is not.
-		c.settle()
-		c.write()
-		c.closing, c.silent = true, true
+		c.calls.run()
+		c.out.write()
+		c.out.closing, c.out.silent = true, true
 		return ""
 	case spec == nil || spec.Internal():
 		return command.ErrUnknownCommand(args)
@@ -351,11 +182,11 @@ func (c *Client) refusal(spec, container *command.Spec, args [][]byte) string {
 // can.
 func (c *Client) untimely(spec *command.Spec, args [][]byte) string {
 	switch {
-	case c.listeningOnly() && !spec.Has(command.WhileSubscribed):
+	case c.listener.listeningOnly() && !spec.Has(command.WhileSubscribed):
 		return errListening(spec)
 	case c.tx.open && spec.Is(command.DenyOOM) && c.backend.Memory.MemoryFull():
 		return command.ErrOOM
-	case c.monitoring && spec.Flags&(command.Write|command.ReadOnly|command.MayReplicate) != 0:
+	case c.listener.monitoring && spec.Flags&(command.Write|command.ReadOnly|command.MayReplicate) != 0:
 		return errMonitoring
 	case spec.Check != nil && !c.tx.open:
 		return spec.Check(args)
@@ -380,33 +211,28 @@ func (c *Client) reject(spec *command.Spec, text string) {
 			c.tx = transaction{}
 		}
 	}
-	c.errorReply(text)
+	c.out.countedError(text)
 }
 
 // runNode runs a command that needs no data, in place.
 func (c *Client) runNode(spec *command.Spec, args [][]byte) {
 	if !spec.Has(command.Light) {
-		c.settle()
+		c.calls.run()
 	}
-	if spec.Has(command.CallsOut) && !c.write() {
-		c.closing = true
+	if spec.Has(command.CallsOut) && !c.out.write() {
+		c.out.closing = true
 		return
 	}
 	begin := c.out.Len()
 	started := time.Now()
 	c.inPlace(c.backend.Handlers[spec.Number()], args)
 	took := time.Since(started)
-	c.seen(spec, args, c.db)
+	c.records.show(spec, args, c.db)
 	written := c.out.Bytes()[begin:]
-	failed := len(written) > 0 && written[0] == '-'
-	if failed {
-		c.stats.CountError(written)
+	if failed := c.records.count(spec, took, written); failed || !spec.Has(command.Confirms) {
+		c.out.mute(begin)
 	}
-	if failed || !spec.Has(command.Confirms) {
-		c.mute(begin)
-	}
-	c.stats.Ran(spec, took, failed)
-	c.slow(spec, args, took)
+	c.records.slow(spec, args, took)
 }
 
 const errLongInPlace = "ERR the reply is longer than a reply may be; the command was executed"
@@ -428,18 +254,3 @@ func (c *Client) inPlace(h handler, args [][]byte) {
 
 // headRoom is the room for the framing of a reply of one string, in bytes.
 const headRoom = 64
-
-// slow puts a command into the slow log if it took long enough.
-func (c *Client) slow(spec *command.Spec, args [][]byte, took time.Duration) {
-	s := c.settings
-	if !stats.IsSlow(spec, took, s.SlowerThanUs, s.SlowlogLen) {
-		return
-	}
-	c.shared.mu.Lock()
-	name := c.shared.name
-	c.shared.mu.Unlock()
-	c.stats.Slowlog.Add(stats.SlowEntry{
-		UnixSec: time.Now().Unix(), Usec: took.Microseconds(), Args: stats.SlowArgs(spec, args),
-		Addr: c.conn.RemoteAddr().String(), Name: name,
-	}, s.SlowlogLen)
-}

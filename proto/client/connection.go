@@ -247,6 +247,9 @@ func (c *Connection) endWait(why error) *waitEnd {
 	return ended
 }
 
+// Gone implements cluster.Leaver: the client was killed, or its end of the connection is closed.
+func (c *Connection) Gone() bool { return c.killed.Load() || c.conn.Gone() }
+
 // dismiss ends a connection. The client still gets the replies to commands under way, unless it waits in a blocking
 // command.
 func (c *Connection) dismiss() {

@@ -29,25 +29,16 @@ import (
 
 // runEverywhere runs a command on all shards and merges the replies.
 func (c *Client) runEverywhere(spec *command.Spec, args [][]byte) {
-	c.settle()
-	c.seen(spec, args, c.db)
+	c.calls.run()
+	c.records.show(spec, args, c.db)
 	started := time.Now()
-	answer := c.everywhere(spec, args)
-	failed := len(answer) > 0 && answer[0] == '-'
-	if failed {
-		c.stats.CountError(answer)
-	}
+	answer := fanOut{c}.run(spec, args)
 	begin := c.out.Len()
 	c.out.Raw(answer)
 	took := time.Since(started)
-	c.stats.Ran(spec, took, failed)
-	c.slow(spec, args, took)
-	c.mute(begin)
-}
-
-// everywhere runs a command on all shards, and returns the merged reply.
-func (c *Client) everywhere(spec *command.Spec, args [][]byte) []byte {
-	return fanOut{c}.run(spec, args)
+	c.records.count(spec, took, answer)
+	c.records.slow(spec, args, took)
+	c.out.mute(begin)
 }
 
 // fanOut runs one command of a client on all shards.
@@ -60,7 +51,7 @@ func (f fanOut) run(spec *command.Spec, args [][]byte) []byte {
 		return f.scanShards(args)
 	case spec.Merge == command.MergeChance:
 		return f.drawShard(args)
-	case !f.c.logs(spec, args):
+	case !f.c.backend.mustLog(spec, args):
 		return f.merged(spec.Merge, f.onAllShards(true, args))
 	}
 	if answer := f.merged(command.MergeSame, f.allPresent()); answer[0] == '-' {
@@ -68,7 +59,7 @@ func (f fanOut) run(spec *command.Spec, args [][]byte) []byte {
 	}
 	calls := f.onAllShards(false, args)
 	if text := f.half(spec, calls); text != "" {
-		w := reply.NewWriter(f.c.proto)
+		w := reply.NewWriter(f.c.out.Proto)
 		w.Error(text)
 		return w.Bytes()
 	}
@@ -97,24 +88,10 @@ func (f fanOut) onAllShards(readOnly bool, args [][]byte) []*cluster.Call {
 	return calls
 }
 
-// runAll runs all calls, including those left for later.
-func (c *Client) runAll(calls []*cluster.Call) {
-	for len(calls) > 0 {
-		c.backend.Do(c.ctx, calls)
-		var rest []*cluster.Call
-		for _, call := range calls {
-			if !call.Answered() {
-				rest = append(rest, call)
-			}
-		}
-		calls = rest
-	}
-}
-
 func (f fanOut) toShard(shard int, readOnly bool, args [][]byte) *cluster.Call {
 	call := &cluster.Call{
-		Client: f.c.caching.author(f.c),
-		Txn:    fsm.Txn{Proto: uint8(f.c.proto), Ops: []fsm.Op{{DB: f.c.db, Args: args}}},
+		Client: f.c.author(),
+		Txn:    fsm.Txn{Proto: uint8(f.c.out.Proto), Ops: []fsm.Op{{DB: f.c.db, Args: args}}},
 		Shard:  shard, ReadOnly: readOnly,
 	}
 	if spec, _ := commands.Lookup(args); spec != nil {
@@ -142,7 +119,7 @@ func (f fanOut) half(spec *command.Spec, calls []*cluster.Call) string {
 	if failed < 0 || !changed {
 		return ""
 	}
-	why := strings.TrimPrefix(strings.TrimSpace(string(f.c.replyOf(calls[failed]))), "-")
+	why := strings.TrimPrefix(strings.TrimSpace(string(f.c.out.replyOf(calls[failed]))), "-")
 	return fmt.Sprintf("INDETERMINATE %s ran on %d of %d shards; shard %d says: %s", strings.ToUpper(spec.Name), ran, len(calls), failed, why)
 }
 
@@ -152,23 +129,15 @@ const mergedBytesMax = 256 << 20
 
 const errMergedTooLong = "ERR the reply of all shards together is longer than a reply may be (256 MB)"
 
-// replyOf is a call's reply, or its error as one.
-func (c *Client) replyOf(call *cluster.Call) []byte {
-	if call.Err != nil {
-		return c.callError(call.Err, false)
-	}
-	return call.Reply
-}
-
 // merged makes one reply of all. An error of any shard becomes the reply.
 func (f fanOut) merged(how command.Merge, calls []*cluster.Call) []byte {
 	replies := make([][]byte, len(calls))
 	for i, call := range calls {
-		if replies[i] = f.c.replyOf(call); replies[i][0] == '-' && how != command.MergeAny {
+		if replies[i] = f.c.out.replyOf(call); replies[i][0] == '-' && how != command.MergeAny {
 			return replies[i]
 		}
 	}
-	w := reply.NewWriter(f.c.proto)
+	w := reply.NewWriter(f.c.out.Proto)
 	switch how {
 	case command.MergeSum:
 		sum := int64(0)
@@ -280,7 +249,7 @@ const scanStretch = 16
 // requested number of keys, the next one is scanned, too. An error there is left to
 // the SCAN that starts there.
 func (f fanOut) scanShards(args [][]byte) []byte {
-	w := reply.NewWriter(f.c.proto)
+	w := reply.NewWriter(f.c.out.Proto)
 	cursor, ok := command.CursorNumber(args[1])
 	if !ok {
 		w.Error(command.ErrInvalidCursor)

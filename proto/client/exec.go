@@ -20,6 +20,7 @@ type execution struct {
 // exec is EXEC. A transaction of only data commands runs with the calls of the batch. Other commands may change the
 // client's state, so a transaction with such commands runs at once.
 func (c *Client) exec(word []byte) {
+	c.tx.db = c.db
 	copy(c.tx.word[:], word)
 	tx := c.tx
 	e := execution{c, &tx}
@@ -41,25 +42,25 @@ func (c *Client) exec(word []byte) {
 	// Monitoring clients see the commands before, and then whether the transaction ran.
 	watched := c.registry.monitors.watched()
 	if tx.inPlace || watched {
-		c.settle()
+		c.calls.run()
 	}
-	s := c.nextCall(execSpec)
+	s := c.calls.add(execSpec)
 	c.calls.data = true
 	s.exec = &tx
 	e.txn(&s.call)
-	c.answerFor(&s.call)
+	c.calls.letGiveUp(&s.call)
 	switch {
 	case len(s.call.Txn.Ops) == 0 && len(tx.watches) == 0:
-		c.calls.takeBack()
+		c.calls.dropLast()
 		e.writeReplies(nil)
-		c.seenTransaction(&tx, true)
+		c.records.showTransaction(&tx, true)
 		c.stats.Ran(execSpec, 0, false)
-	case c.redirect(&s.call):
+	case c.calls.redirect(&s.call):
 	case !tx.inPlace:
 		c.used(&s.call)
 		c.rememberQueue(&tx)
 		if watched {
-			c.settle()
+			c.calls.run()
 		}
 	default:
 		c.used(&s.call)
@@ -93,8 +94,8 @@ func (e *execution) judge() (one bool) {
 
 // refuse answers a transaction that does not run.
 func (e *execution) refuse(word []byte, text string) {
-	e.c.seen(execSpec, [][]byte{word}, e.c.db)
-	e.c.errorReply(text)
+	e.c.records.show(execSpec, [][]byte{word}, e.c.db)
+	e.c.out.countedError(text)
 	e.c.stats.Ran(execSpec, 0, true)
 }
 
@@ -104,14 +105,14 @@ func (e *execution) among() {
 	s := &e.c.calls.all[0]
 	started := time.Now()
 	e.c.backend.Do(e.c.ctx, []*cluster.Call{&s.call})
-	answer := e.c.answer(s, time.Since(started))
+	answer := e.c.calls.answer(s, time.Since(started))
 	e.c.stats.Count(&e.c.calls.ran)
-	e.c.calls.takeBack()
+	e.c.calls.dropLast()
 	e.c.calls.data = false
 	if len(answer) == 0 || answer[0] != '*' || bytes.HasPrefix(answer, []byte("*-1")) {
 		begin := e.c.out.Len()
 		e.c.out.Raw(answer)
-		e.c.mute(begin)
+		e.c.out.mute(begin)
 		return
 	}
 	e.writeReplies(answer[bytes.IndexByte(answer, '\n')+1:])
@@ -121,8 +122,8 @@ func (e *execution) among() {
 // all of them only read, the txn need not enter the log.
 func (e *execution) txn(call *cluster.Call) {
 	call.ReadOnly = true
-	call.Txn = fsm.Txn{Kind: fsm.KindExec, Proto: uint8(e.c.proto), NoTouch: e.c.noTouch, Watches: e.tx.watches}
-	call.Client = e.c.caching.author(e.c)
+	call.Txn = fsm.Txn{Kind: fsm.KindExec, Proto: uint8(e.c.out.Proto), NoTouch: e.c.noTouch, Watches: e.tx.watches}
+	call.Client = e.c.author()
 	db := e.c.db
 	for _, q := range e.tx.queue {
 		db = selected(&q, db)
@@ -131,7 +132,7 @@ func (e *execution) txn(call *cluster.Call) {
 		}
 		e.c.carry(&call.Txn, q.user, q.spec)
 		call.Txn.Ops = append(call.Txn.Ops, opOf(db, q.args, q.spec))
-		call.ReadOnly = call.ReadOnly && (q.spec.Plan == nil || q.spec.RunsProgram()) && !e.c.logs(q.spec, q.args)
+		call.ReadOnly = call.ReadOnly && (q.spec.Plan == nil || q.spec.RunsProgram()) && !e.c.backend.mustLog(q.spec, q.args)
 		addSlots(call, q.spec, q.args)
 	}
 	for i := range e.tx.watches {
@@ -164,7 +165,7 @@ const errExecTooLong = "ERR the replies of the transaction are longer than they 
 func (e *execution) writeReplies(replies []byte) {
 	begin := e.c.out.Len()
 	e.c.out.Array(len(e.tx.queue))
-	e.c.mute(begin)
+	e.c.out.mute(begin)
 	chosen := false
 	for _, q := range e.tx.queue {
 		at := e.c.out.Len()
@@ -183,12 +184,8 @@ func (e *execution) writeReplies(replies []byte) {
 			took := time.Since(started)
 			chosen = chosen || q.spec.Has(command.Tracks)
 			written := e.c.out.Bytes()[at:]
-			failed := len(written) > 0 && written[0] == '-'
-			if failed {
-				e.c.stats.CountError(written)
-			}
-			e.c.stats.Ran(q.spec, took, failed)
-			e.c.slow(q.spec, q.args, took)
+			failed := e.c.records.count(q.spec, took, written)
+			e.c.records.slow(q.spec, q.args, took)
 			if q.spec.Has(command.Confirms) && len(written) > 0 && !failed {
 				continue
 			}
@@ -200,6 +197,6 @@ func (e *execution) writeReplies(replies []byte) {
 				e.c.doubt(q.spec, q.args)
 			}
 		}
-		e.c.mute(at)
+		e.c.out.mute(at)
 	}
 }

@@ -167,6 +167,11 @@ func (b *Backend) targetTLS(host string) *tls.Config {
 	return b.TargetTLS(host)
 }
 
+// mustLog reports whether a call must enter the log.
+func (b *Backend) mustLog(spec *command.Spec, args [][]byte) bool {
+	return spec.MustLog(args, b.Shards(), b.programs)
+}
+
 func (b *Backend) programs(shard int) *command.Programs {
 	if b.Programs == nil {
 		return nil

@@ -21,7 +21,7 @@ func ping(c *Client, args [][]byte) {
 	switch {
 	case len(args) > 2:
 		c.out.Error("ERR wrong number of arguments for 'ping' command")
-	case c.listeningOnly():
+	case c.listener.listeningOnly():
 		c.out.Array(2)
 		c.out.BulkString("pong")
 		if len(args) == 2 {
@@ -40,24 +40,23 @@ func echo(c *Client, args [][]byte) { c.out.Bulk(args[1]) }
 
 func quit(c *Client, _ [][]byte) {
 	c.out.OK()
-	c.closing = true
+	c.out.closing = true
 }
 
 func reset(c *Client, _ [][]byte) {
 	c.tx = transaction{}
-	c.unsubscribeAll()
+	c.listener.unsubscribeAll()
 	c.untrack()
-	c.unmonitor()
+	c.listener.unmonitor()
 	c.db, c.readonly, c.noEvict, c.noTouch = 0, false, false, false
 	c.fresh = nil
-	if c.reply != replySkip {
-		c.reply = replyOn
+	if c.out.mode != replySkip {
+		c.out.mode = replyOn
 	}
-	c.proto = reply.RESP2
-	c.out.Proto = c.proto
-	c.pushes.forget()
-	c.pushes.speak(c.proto)
-	c.begin()
+	c.out.Proto = reply.RESP2
+	c.listener.pushes.forget()
+	c.listener.pushes.speak(c.out.Proto)
+	c.becomeDefault()
 	c.shared.mu.Lock()
 	c.shared.name = ""
 	c.shared.mu.Unlock()
@@ -96,7 +95,7 @@ func auth(c *Client, args [][]byte) {
 }
 
 func hello(c *Client, args [][]byte) {
-	h := helloArgs{proto: c.proto}
+	h := helloArgs{proto: c.out.Proto}
 	if text := h.parse(args); text != "" {
 		c.out.Error(text)
 		return
@@ -115,9 +114,8 @@ func hello(c *Client, args [][]byte) {
 			return
 		}
 	}
-	c.proto = h.proto
-	c.out.Proto = c.proto
-	c.pushes.speak(c.proto)
+	c.out.Proto = h.proto
+	c.listener.pushes.speak(c.out.Proto)
 	s := c.settings
 	c.out.Map(7)
 	c.out.BulkString("server")
@@ -125,7 +123,7 @@ func hello(c *Client, args [][]byte) {
 	c.out.BulkString("version")
 	c.out.BulkString(s.RedisVersion)
 	c.out.BulkString("proto")
-	c.out.Int(int64(c.proto))
+	c.out.Int(int64(c.out.Proto))
 	c.out.BulkString("id")
 	c.out.Int(int64(c.shared.id))
 	c.out.BulkString("mode")
@@ -184,16 +182,6 @@ func asking(c *Client, _ [][]byte) { c.out.OK() }
 
 const errDebug = "ERR DEBUG command not allowed. If the enable-debug-command option is set to \"local\", you can run it from a local connection, otherwise you need to set this option in the configuration file, and then restart the server."
 
-func (c *Client) mayDebug() bool {
-	switch c.settings.DebugFor {
-	case "yes":
-		return true
-	case "local":
-		return isLoopback(c.conn.RemoteAddr())
-	}
-	return false
-}
-
 func isLoopback(a net.Addr) bool {
 	if _, unix := a.(*net.UnixAddr); unix {
 		return true
@@ -222,13 +210,13 @@ func clientNoTouch(c *Client, args [][]byte) { c.onOff(args[2], &c.noTouch) }
 func clientReply(c *Client, args [][]byte) {
 	switch fold(args[2]) {
 	case "on":
-		c.reply = replyOn
+		c.out.mode = replyOn
 		c.out.OK()
 	case "off":
-		c.reply = replyOff
+		c.out.mode = replyOff
 	case "skip":
-		if c.reply != replyOff {
-			c.reply = replySkipNext
+		if c.out.mode != replyOff {
+			c.out.mode = replySkipNext
 		}
 	default:
 		c.out.Error(command.ErrSyntax)

@@ -1,16 +1,19 @@
 package client
 
 import (
+	"time"
+
 	"lockstep/engine/command"
 	"lockstep/proto/acl"
-	"lockstep/proto/resp"
 )
 
-// login is the user of a client. Its methods use nothing else of the client.
+// login is the user of a client, and decides what the user may do.
 type login struct {
-	access Access
-	conn   *resp.Guard
-	shared *Connection
+	env *environment
+	// tx is the client's transaction: ACL LOG says whether a refusal came in one.
+	tx *transaction
+	// note updates what CLIENT LIST and ACL LOG show of the client.
+	note func(now time.Time)
 	// users are the current users, and user is the client's own. authed means that it has logged in, or did not have
 	// to.
 	users  *acl.Users
@@ -38,25 +41,25 @@ func (l *login) refusedInDoubt(spec *command.Spec) string {
 // become makes the client this user, logged in or not.
 func (l *login) become(user *acl.Account, authed bool) {
 	l.goOnAs(user, authed)
-	l.shared.mu.Lock()
-	l.shared.judged = user
-	l.shared.mu.Unlock()
+	l.env.shared.mu.Lock()
+	l.env.shared.judged = user
+	l.env.shared.mu.Unlock()
 }
 
 func (l *login) goOnAs(user *acl.Account, authed bool) {
 	l.user, l.authed = user, authed
-	l.conn.SetAuthenticated(authed || l.users.Open())
-	l.shared.mu.Lock()
-	l.shared.user = user
-	l.shared.mu.Unlock()
+	l.env.conn.SetAuthenticated(authed || l.users.Open())
+	l.env.shared.mu.Lock()
+	l.env.shared.user = user
+	l.env.shared.mu.Unlock()
 }
 
-// begin makes the client the user of a fresh connection.
-func (l *login) begin() { l.become(l.users.Default(), l.users.Open()) }
+// becomeDefault makes the client the user of a fresh connection.
+func (l *login) becomeDefault() { l.become(l.users.Default(), l.users.Open()) }
 
 // renew updates the users to the current ones. It returns false if the client's own is gone.
 func (l *login) renew() bool {
-	now := l.access.Users()
+	now := l.env.backend.Users()
 	if now == l.users {
 		return true
 	}

@@ -10,14 +10,14 @@ import (
 	"lockstep/engine/commands"
 )
 
-// gathers is an Executor that records how many bytes of replies were buffered when it was called.
-type gathers struct {
+// measures is an Executor that records how many bytes of replies were buffered when it was called.
+type measures struct {
 	echoes
 	c    *Client
 	most *int
 }
 
-func (g *gathers) Do(ctx context.Context, calls []*cluster.Call) {
+func (g *measures) Do(ctx context.Context, calls []*cluster.Call) {
 	*g.most = max(*g.most, g.c.out.Len())
 	g.echoes.Do(ctx, calls)
 }
@@ -26,7 +26,7 @@ func (g *gathers) Do(ctx context.Context, calls []*cluster.Call) {
 // pipeline of some kilobytes would take gigabytes.
 func TestLongRepliesDoNotWaitForTheEndOfAPipeline(t *testing.T) {
 	most := 0
-	g := &gathers{most: &most}
+	g := &measures{most: &most}
 	conn := &recorder{}
 	g.c = aloneOn(t, conn, g, &Settings{SlowerThanUs: -1})
 	long := bytes.Repeat([]byte("x"), 1<<20)

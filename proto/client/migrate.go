@@ -43,8 +43,8 @@ var migrateSpec = commands.Get("migrate")
 // migrations are the slots for MIGRATEs under way on a node.
 type migrations chan struct{}
 
-// enter takes a slot. It returns false if none became free in time.
-func (m migrations) enter(ctx context.Context, patience time.Duration) bool {
+// acquire waits for a slot. It returns false if none became free in time.
+func (m migrations) acquire(ctx context.Context, patience time.Duration) bool {
 	select {
 	case m <- struct{}{}:
 		return true
@@ -61,7 +61,7 @@ func (m migrations) enter(ctx context.Context, patience time.Duration) bool {
 	return false
 }
 
-func (m migrations) leave() { <-m }
+func (m migrations) release() { <-m }
 
 // migration is one MIGRATE.
 type migration struct {
@@ -100,7 +100,7 @@ func migrate(c *Client, args [][]byte) {
 	}
 	var all cluster.Call
 	addSlots(&all, migrateSpec, args)
-	if text := c.moved(all.Slots); text != "" {
+	if text := c.moved(all.Slots, false); text != "" {
 		c.out.Error(text)
 		return
 	}
@@ -156,26 +156,15 @@ func (m *migration) parse(args [][]byte) (refusal string) {
 // returns the text of the error for the client, or "" if all went well.
 func (m *migration) whileConnected() (problem string) {
 	c := m.c
-	ctx, cancel := context.WithCancel(c.ctx)
-	defer cancel()
-	m.ctx = ctx
-	lost, stop := c.conn.Watch()
+	ctx, _, stop := c.whileConnected()
 	defer stop()
-	go func() {
-		select {
-		case <-lost:
-			cancel()
-		case <-ctx.Done():
-		}
-	}()
-	if c.pushed {
-		c.pushes.release()
-		defer c.pushes.hold()
-	}
-	if !c.registry.migrations.enter(ctx, m.timeout) {
+	m.ctx = ctx
+	c.listener.release()
+	defer c.listener.hold()
+	if !c.registry.migrations.acquire(ctx, m.timeout) {
 		return resp.ErrorText(cluster.ErrOverloaded)
 	}
-	defer c.registry.migrations.leave()
+	defer c.registry.migrations.release()
 	defer func() {
 		if m.target != nil {
 			m.target.close()
@@ -224,7 +213,7 @@ func (m *migration) pack() (parcels []parcel, problem string) {
 	n := min(len(m.keys), migrateRunKeys)
 	calls := make([]*cluster.Call, n)
 	for i, key := range m.keys[:n] {
-		calls[i] = m.c.internal([]byte("lockstep.dump"), key)
+		calls[i] = internalCall(m.c.db, []byte("lockstep.dump"), key)
 		m.c.used(calls[i])
 	}
 	m.c.backend.Do(m.ctx, calls)
@@ -236,7 +225,7 @@ func (m *migration) pack() (parcels []parcel, problem string) {
 			// The replies before it are large.
 			later = append(later, key)
 		case call.Err != nil || call.Reply[0] == '-':
-			return nil, m.soFar(m.c.replyOf(call))
+			return nil, m.soFar(m.c.out.replyOf(call))
 		case there:
 			p.key, p.watch.Key, p.watch.DB = key, key, m.c.db
 			parcels = append(parcels, p)
@@ -336,7 +325,7 @@ func (m *migration) remove(taken []parcel) (problem string) {
 	failed, ran := 0, false
 	var why []byte
 	for _, call := range calls {
-		switch r := m.c.replyOf(call); {
+		switch r := m.c.out.replyOf(call); {
 		case bytes.HasPrefix(r, []byte("*-1")):
 			m.changed++
 		case r[0] == '*':
@@ -360,7 +349,7 @@ func (m *migration) remove(taken []parcel) (problem string) {
 func (m *migration) removal(p parcel) *cluster.Call {
 	del := [][]byte{[]byte("DEL"), p.key}
 	call := &cluster.Call{
-		Client: m.c.caching.author(m.c),
+		Client: m.c.author(),
 		Txn: fsm.Txn{
 			Kind: fsm.KindExec, Proto: reply.RESP2, Watches: []fsm.Watch{p.watch},
 			Ops: []fsm.Op{fsm.NewOp(m.c.db, del, delSpec)},

@@ -59,21 +59,11 @@ func monitor(c *Client, _ [][]byte) {
 		c.out.Error(errMonitorInMulti)
 		return
 	}
-	if c.monitoring {
+	if c.listener.monitoring {
 		return
 	}
-	c.listen()
-	c.monitoring = true
-	c.registry.monitors.add(c.pushes)
+	c.listener.monitor()
 	c.out.OK()
-}
-
-// unmonitor ends MONITOR.
-func (c *Client) unmonitor() {
-	if c.monitoring {
-		c.monitoring = false
-		c.registry.monitors.remove(c.pushes)
-	}
 }
 
 const (
@@ -86,19 +76,6 @@ const (
 	// Redis treats as a kind of replica.
 	errMonitoring = "ERR Replica can't interact with the keyspace"
 )
-
-// seen shows a command to the monitoring clients when it runs.
-func (c *Client) seen(spec *command.Spec, args [][]byte, db int) {
-	if all := c.registry.monitors.all.Load(); all != nil {
-		c.show(*all, spec, args, db)
-	}
-}
-
-func (c *Client) show(all []*pushes, spec *command.Spec, args [][]byte, db int) {
-	if !hidden(spec) {
-		showLine(all, monitorLine(time.Now(), db, c.conn.RemoteAddr().String(), spec, args))
-	}
-}
 
 // hidden reports whether MONITOR leaves a command out.
 func hidden(spec *command.Spec) bool {
@@ -115,22 +92,6 @@ func showLine(all []*pushes, l line) {
 		}
 		p.mu.Unlock()
 	}
-}
-
-// seenTransaction shows the commands of a transaction that ran, and EXEC.
-func (c *Client) seenTransaction(tx *transaction, ran bool) {
-	all := c.registry.monitors.all.Load()
-	if all == nil {
-		return
-	}
-	db := c.db
-	if ran {
-		for _, q := range tx.queue {
-			db = selected(&q, db)
-			c.show(*all, q.spec, q.args, db)
-		}
-	}
-	c.show(*all, execSpec, [][]byte{tx.word[:]}, db)
 }
 
 // monitorLine is a line in Redis's format: time, database, client address, and the

@@ -47,6 +47,7 @@ var monitorScripts = map[string]string{
 	"passwords":   "AUTH secret\nAUTH me secret\nHELLO 3 AUTH default secret SETNAME x\nHELLO 9\nCONFIG SET timeout 0 requirepass \"\"",
 	"admin":       "CONFIG GET port\nSLOWLOG LEN\nCLIENT LIST\nLATENCY LATEST\nDEBUG SLEEP 0",
 	"transaction": "MULTI\nSET a 1\nSELECT 3\nGET a\nPING\nCONFIG GET port\nEXEC\nMULTI\nEXEC\nMULTI\nBAD\nEXEC\nEXEC\nMULTI\nSET a 2\nDISCARD\nWATCH a\nMULTI\nGET a\nEXEC\nUNWATCH",
+	"no data":     "MULTI\nPING\nSELECT 3\nPING\nEXEC\nPING",
 	"watch":       "SET w 1\nWATCH w\nSET w 2\nMULTI\nGET w\nEXEC\nGET w",
 	"bytes":       `SET "a\x00b\"\\\n\r\t\a\b\xff" é`,
 	"messages":    "PUBLISH ch hello\nSUBSCRIBE ch\nUNSUBSCRIBE ch\nINFO server\nBLPOP list 0.01\nRPUSH list x\nBLPOP list 1",

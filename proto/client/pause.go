@@ -23,9 +23,9 @@ type pauseState struct {
 // pauseMax bounds a pause, because a client may ask for any number of milliseconds.
 const pauseMax = 100 * 365 * 24 * time.Hour
 
-// begin pauses clients. If a pause is under way, the later end and the stricter
+// start pauses clients. If a pause is under way, the later end and the stricter
 // mode of the two apply.
-func (p *pause) begin(d time.Duration, writesOnly bool) {
+func (p *pause) start(d time.Duration, writesOnly bool) {
 	for {
 		old := p.now.Load()
 		next := &pauseState{time.Now().Add(d), writesOnly, make(chan struct{})}
@@ -60,78 +60,93 @@ func (p *pause) replace(old, next *pauseState) bool {
 	return true
 }
 
-// holds is the pause that currently holds back a client's command, or nil if there is none.
-func (p *pause) holds(c *Client, spec *command.Spec, args [][]byte) *pauseState {
+// current is the pause under way, or nil if there is none.
+func (p *pause) current() *pauseState {
 	s := p.now.Load()
-	if s == nil {
-		return nil
-	}
-	if !time.Now().Before(s.until) {
+	if s != nil && !time.Now().Before(s.until) {
 		p.replace(s, nil)
-		return nil
-	}
-	switch {
-	case c.monitoring, spec.Has(command.DespitePause):
-		return nil
-	case s.writesOnly && !c.mayWrite(spec, args):
 		return nil
 	}
 	return s
 }
 
-// mayWrite reports whether a command may write. For EXEC this depends on the queued commands. A
-// script or function counts as a write unless it is declared read-only.
-func (c *Client) mayWrite(spec *command.Spec, args [][]byte) bool {
+// heldBack is a command that a pause may hold back.
+type heldBack struct {
+	c    *Client
+	spec *command.Spec
+	args [][]byte
+}
+
+// by is the pause that currently holds back the command, or nil if there is none.
+func (h heldBack) by() *pauseState {
+	s := h.c.registry.pause.current()
 	switch {
-	case spec.Has(command.RunsQueue):
-		return slices.ContainsFunc(c.tx.queue, func(q queued) bool { return c.mayWrite(q.spec, q.args) })
-	case spec.RunsProgram():
-		return c.logs(spec, args)
+	case s == nil, h.c.listener.monitoring, h.spec.Has(command.DespitePause):
+		return nil
+	case s.writesOnly && !h.mayWrite():
+		return nil
 	}
-	return spec.Flags&(command.Write|command.MayReplicate) != 0
+	return s
+}
+
+// mayWrite reports whether the command may write. For EXEC this depends on the queued commands. A
+// script or function counts as a write unless it is declared read-only.
+func (h heldBack) mayWrite() bool {
+	switch {
+	case h.spec.Has(command.RunsQueue):
+		return slices.ContainsFunc(h.c.tx.queue, func(q queued) bool { return heldBack{h.c, q.spec, q.args}.mayWrite() })
+	case h.spec.RunsProgram():
+		return h.c.backend.mustLog(h.spec, h.args)
+	}
+	return h.spec.Flags&(command.Write|command.MayReplicate) != 0
 }
 
 // pass waits until no pause holds back the command. It returns false if the connection has ended
 // meanwhile, or if the command may not run any more; the error has then been sent.
 func (c *Client) pass(spec *command.Spec, args [][]byte) bool {
 	// A batch that Begin has started counts as older than a pause that Begin did not see.
-	if c.noWait || c.registry.pause.now.Load() == nil || c.registry.pause.holds(c, spec, args) == nil {
+	if c.out.noWait || c.registry.pause.now.Load() == nil {
 		return true
 	}
-	c.settle()
-	if !c.write() {
-		c.closing = true
+	h := heldBack{c, spec, args}
+	return h.by() == nil || h.wait()
+}
+
+// wait is pass for a command that a pause holds back.
+func (h heldBack) wait() bool {
+	c := h.c
+	c.calls.run()
+	if !c.out.write() {
+		c.out.closing = true
 		return false
 	}
 	lost, stop := c.conn.Watch()
 	defer stop()
-	c.setHeld(true)
-	defer c.setHeld(false)
-	if c.pushed {
-		c.pushes.release()
-		defer c.pushes.hold()
-	}
+	h.setHeld(true)
+	defer h.setHeld(false)
+	c.listener.release()
+	defer c.listener.hold()
 	if c.shared.killed.Load() {
 		// The goroutine that killed the client did not know that it waits.
-		c.closing, c.silent = true, true
+		c.out.closing, c.out.silent = true, true
 		return false
 	}
 	for {
-		s := c.registry.pause.holds(c, spec, args)
+		s := h.by()
 		if s == nil {
-			return c.mayStill(spec, args)
+			return h.mayStill()
 		}
 		timer := time.NewTimer(time.Until(s.until))
 		select {
 		case <-s.over:
 		case <-timer.C:
 		case <-lost:
-			c.closing, c.silent = true, true
+			c.out.closing, c.out.silent = true, true
 		case <-c.ctx.Done():
-			c.closing, c.silent = true, true
+			c.out.closing, c.out.silent = true, true
 		}
 		timer.Stop()
-		if c.closing {
+		if c.out.closing {
 			return false
 		}
 	}
@@ -139,20 +154,22 @@ func (c *Client) pass(spec *command.Spec, args [][]byte) bool {
 
 // mayStill checks a command that was held back again, as Redis does, because the
 // rules may have changed.
-func (c *Client) mayStill(spec *command.Spec, args [][]byte) bool {
+func (h heldBack) mayStill() bool {
+	c := h.c
 	if !c.renew() {
-		c.closing = true
+		c.out.closing = true
 		return false
 	}
-	refusal := c.refusal(spec, nil, args)
+	refusal := c.refusal(h.spec, nil, h.args)
 	if refusal != "" {
-		c.reject(spec, refusal)
+		c.reject(h.spec, refusal)
 	}
 	return refusal == ""
 }
 
 // setHeld records whether the client is held back. It then counts as blocked.
-func (c *Client) setHeld(yes bool) {
+func (h heldBack) setHeld(yes bool) {
+	c := h.c
 	c.shared.mu.Lock()
 	c.shared.held, c.shared.last = yes, c.last
 	c.shared.mu.Unlock()
@@ -186,7 +203,7 @@ func clientPause(c *Client, args [][]byte) {
 		c.out.Error(refusal)
 		return
 	}
-	c.registry.pause.begin(time.Duration(min(ms, pauseMax.Milliseconds()))*time.Millisecond, writesOnly)
+	c.registry.pause.start(time.Duration(min(ms, pauseMax.Milliseconds()))*time.Millisecond, writesOnly)
 	c.out.OK()
 }
 

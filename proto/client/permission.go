@@ -41,44 +41,44 @@ var errDeniedAtExec = [...]string{
 }
 
 // logIn is AUTH. It returns false if the password is wrong.
-func (c *Client) logIn(verb []byte, name, password string) bool {
-	user := c.users.LogIn(name, password)
+func (l *login) logIn(verb []byte, name, password string) bool {
+	user := l.users.LogIn(name, password)
 	if user == nil {
-		c.logRefusal(reasonAuth, string(verb), name)
+		l.logRefusal(reasonAuth, string(verb), name)
 		return false
 	}
-	c.become(user, true)
+	l.become(user, true)
 	return true
 }
 
 // denial says why the user may not run a command, or "" if it may.
-func (c *Client) denial(spec *command.Spec, args [][]byte) string {
-	if c.user.MayAll() {
+func (l *login) denial(spec *command.Spec, args [][]byte) string {
+	if l.user.MayAll() {
 		return ""
 	}
-	d := c.user.Judge(spec, args)
+	d := l.user.Judge(spec, args)
 	switch d.Reason {
 	case command.Allowed:
 		return ""
 	case command.DeniedCommand:
-		c.logRefusal("command", spec.Name, c.user.Name)
+		l.logRefusal("command", spec.Name, l.user.Name)
 		return "NOPERM this user has no permissions to run the '" + spec.Name + "' command"
 	}
-	c.logDenial(c.user, d, args)
+	l.logDenial(l.user, d, args)
 	return errDenied[d.Reason]
 }
 
-func (c *Client) logDenial(user *acl.Account, d command.Denial, args [][]byte) {
+func (l *login) logDenial(user *acl.Account, d command.Denial, args [][]byte) {
 	reason := "key"
 	if d.Reason == command.DeniedChannel {
 		reason = "channel"
 	}
-	c.logRefusal(reason, string(args[d.Arg]), user.Name)
+	l.logRefusal(reason, string(args[d.Arg]), user.Name)
 }
 
 // denialAtExec is denial for a queued command that is run as user.
-func (c *Client) denialAtExec(user *acl.Account, q *queued) string {
-	if text := c.refusedInDoubt(q.spec); text != "" {
+func (l *login) denialAtExec(user *acl.Account, q *queued) string {
+	if text := l.refusedInDoubt(q.spec); text != "" {
 		return text
 	}
 	if user.MayAll() {
@@ -89,46 +89,46 @@ func (c *Client) denialAtExec(user *acl.Account, q *queued) string {
 	case command.Allowed:
 		return ""
 	case command.DeniedCommand:
-		c.logRefusal("command", q.spec.Name, user.Name)
+		l.logRefusal("command", q.spec.Name, user.Name)
 	default:
-		c.logDenial(user, d, q.args)
+		l.logDenial(user, d, q.args)
 	}
 	return "NOPERM ACLs rules changed between the moment the transaction was accumulated and the EXEC call. " +
 		"This command is no longer allowed for the following reason: " + errDeniedAtExec[d.Reason]
 }
 
 // logRefusal puts a refusal into the node's ACL LOG.
-func (c *Client) logRefusal(reason, object, user string) {
+func (l *login) logRefusal(reason, object, user string) {
 	now := time.Now()
 	context := "toplevel"
-	if c.tx.open || c.tx.runs {
+	if l.tx.open || l.tx.runs {
 		context = "multi"
 	}
-	c.note(now)
-	c.stats.ACLLog.Add(acl.Entry{Reason: reason, Context: context, Object: object, User: user, Client: c.shared.Line(now), At: now}, c.settings.ACLLogLen)
+	l.note(now)
+	l.env.stats.ACLLog.Add(acl.Entry{Reason: reason, Context: context, Object: object, User: user, Client: l.env.shared.Line(now), At: now}, l.env.settings.ACLLogLen)
 }
 
 // carry puts the rules of the user who runs a command into a txn, if the command
 // needs them, and the client to which the script's actions are reported.
-func (c *Client) carry(t *fsm.Txn, user *acl.Account, spec *command.Spec) {
+func (l *login) carry(t *fsm.Txn, user *acl.Account, spec *command.Spec) {
 	if spec.NeedsUser() {
 		t.User = user.Carried
 	}
 	if spec.RunsProgram() {
-		t.Caller = c.caller(user)
+		t.Caller = l.caller(user)
 	}
 }
 
 // caller is this client as the caller of its scripts, if there may be something to report: a
 // command that its user may not run, or a command for monitoring clients.
-func (c *Client) caller(user *acl.Account) command.Caller {
-	watched := c.registry.monitors.watched()
-	if user.Carried == nil && !watched || c.backend.Incarnation == 0 {
+func (l *login) caller(user *acl.Account) command.Caller {
+	watched := l.env.registry.monitors.watched()
+	if user.Carried == nil && !watched || l.env.backend.Incarnation == 0 {
 		return command.Caller{}
 	}
 	// ACL LOG shows the client as it is now.
-	c.note(time.Now())
-	return command.Caller{Node: c.backend.Incarnation, Client: c.shared.id, Watched: watched}
+	l.note(time.Now())
+	return command.Caller{Node: l.env.backend.Incarnation, Client: l.env.shared.id, Watched: watched}
 }
 
 // Rejudge cuts off the clients whose user is gone or in doubt, and those with subscriptions that

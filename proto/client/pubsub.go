@@ -11,12 +11,12 @@ import (
 )
 
 var pubSubHandlers = group{
-	"subscribe":    func(c *Client, args [][]byte) { c.subscribe(pubsub.Channel, args[1:]) },
-	"psubscribe":   func(c *Client, args [][]byte) { c.subscribe(pubsub.Pattern, args[1:]) },
+	"subscribe":    func(c *Client, args [][]byte) { subscribe(c, pubsub.Channel, args[1:]) },
+	"psubscribe":   func(c *Client, args [][]byte) { subscribe(c, pubsub.Pattern, args[1:]) },
 	"ssubscribe":   shardSubscribe,
-	"unsubscribe":  func(c *Client, args [][]byte) { c.unsubscribe(pubsub.Channel, args[1:]) },
-	"punsubscribe": func(c *Client, args [][]byte) { c.unsubscribe(pubsub.Pattern, args[1:]) },
-	"sunsubscribe": func(c *Client, args [][]byte) { c.unsubscribe(pubsub.Shard, args[1:]) },
+	"unsubscribe":  func(c *Client, args [][]byte) { unsubscribe(c, pubsub.Channel, args[1:]) },
+	"punsubscribe": func(c *Client, args [][]byte) { unsubscribe(c, pubsub.Pattern, args[1:]) },
+	"sunsubscribe": func(c *Client, args [][]byte) { unsubscribe(c, pubsub.Shard, args[1:]) },
 	"publish":      publish, "spublish": publish,
 }
 
@@ -42,45 +42,55 @@ var verbs = [3][2]string{{"subscribe", "unsubscribe"}, {"psubscribe", "punsubscr
 
 // confirm answers for one name of (UN)SUBSCRIBE. The count is the number of
 // channels and patterns, or the number of shard channels.
-func (c *Client) confirm(verb string, kind pubsub.Kind, name []byte) {
-	c.out.Push(3)
-	c.out.BulkString(verb)
+func (l *listener) confirm(verb string, kind pubsub.Kind, name []byte) {
+	l.out.Push(3)
+	l.out.BulkString(verb)
 	if name == nil {
-		c.out.Null()
+		l.out.Null()
 	} else {
-		c.out.Bulk(name)
+		l.out.Bulk(name)
 	}
-	n := len(c.shared.subs[pubsub.Channel]) + len(c.shared.subs[pubsub.Pattern])
+	n := len(l.env.shared.subs[pubsub.Channel]) + len(l.env.shared.subs[pubsub.Pattern])
 	if kind == pubsub.Shard {
-		n = len(c.shared.subs[pubsub.Shard])
+		n = len(l.env.shared.subs[pubsub.Shard])
 	}
-	c.out.Int(int64(n))
+	l.out.Int(int64(n))
 }
 
-func (c *Client) subscribe(kind pubsub.Kind, names [][]byte) {
-	if !c.shared.subs.takes(kind, names, c.shared.subBytes) {
+func subscribe(c *Client, kind pubsub.Kind, names [][]byte) {
+	if !c.shared.subs.fits(kind, names, c.shared.subBytes) {
 		c.out.Error(errTooManySubscriptions)
 		return
 	}
-	c.listen()
-	watched := false
-	for _, name := range names {
-		if !c.backend.Channels.Hub().Subscribe(c.pushes, kind, string(name)) {
-			c.out.Error(errNoMoreSubscriptions)
-			break
-		}
-		c.shared.hear(kind, string(name), true)
-		watched = watched || c.backend.Channels.Hub().IsWatched(kind, string(name))
-		c.confirm(verbs[kind][0], kind, name)
-	}
-	c.pushes.listen(c.shared.subs.total() > 0)
+	watched := c.listener.subscribe(kind, names)
 	if c.users != c.backend.Users() && !(c.renew() && (c.user.MayAll() || c.shared.subs.allowed(c.user))) {
 		// Rejudge may have run before the subscriptions were there.
-		c.closing = true
+		c.out.closing = true
 	}
 	if watched {
 		c.backend.Feeds.AwaitEvents()
 	}
+}
+
+func unsubscribe(c *Client, kind pubsub.Kind, names [][]byte) {
+	c.listener.unsubscribe(kind, names, c.tx.runs)
+}
+
+// subscribe adds subscriptions and confirms each. watched reports whether one of them is to keyspace events.
+func (l *listener) subscribe(kind pubsub.Kind, names [][]byte) (watched bool) {
+	l.listen()
+	hub := l.env.backend.Channels.Hub()
+	for _, name := range names {
+		if !hub.Subscribe(l.pushes, kind, string(name)) {
+			l.out.Error(errNoMoreSubscriptions)
+			break
+		}
+		l.env.shared.hear(kind, string(name), true)
+		watched = watched || hub.IsWatched(kind, string(name))
+		l.confirm(verbs[kind][0], kind, name)
+	}
+	l.pushes.listen(l.env.shared.subs.total() > 0)
+	return watched
 }
 
 func shardSubscribe(c *Client, args [][]byte) {
@@ -88,12 +98,12 @@ func shardSubscribe(c *Client, args [][]byte) {
 		c.out.Error(errShardSubscribeInMulti)
 		return
 	}
-	c.subscribe(pubsub.Shard, args[1:])
+	subscribe(c, pubsub.Shard, args[1:])
 }
 
-// takes reports whether these subscriptions fit within the bounds. had is the length of the names
+// fits reports whether these subscriptions fit within the bounds. had is the length of the names
 // that the client already has.
-func (s *subscriptions) takes(kind pubsub.Kind, names [][]byte, had int) bool {
+func (s *subscriptions) fits(kind pubsub.Kind, names [][]byte, had int) bool {
 	bytes := had
 	for _, name := range names {
 		bytes += len(name)
@@ -115,86 +125,78 @@ func (s *subscriptions) takes(kind pubsub.Kind, names [][]byte, had int) bool {
 	return s.total()+len(more) <= subscriptionsMax && bytes <= subscriptionBytesMax
 }
 
-func (c *Client) unsubscribe(kind pubsub.Kind, names [][]byte) {
+// unsubscribe removes subscriptions, or all of the kind if names is empty, and confirms each. inExec is true in a
+// transaction that runs.
+func (l *listener) unsubscribe(kind pubsub.Kind, names [][]byte, inExec bool) {
 	verb := verbs[kind][1]
 	if len(names) == 0 {
-		for name := range c.shared.subs[kind] {
+		for name := range l.env.shared.subs[kind] {
 			names = append(names, []byte(name))
 		}
 		slices.SortFunc(names, bytes.Compare)
 		if len(names) == 0 {
-			c.confirm(verb, kind, nil)
+			l.confirm(verb, kind, nil)
 			return
 		}
 	}
 	for _, name := range names {
-		if _, ok := c.shared.subs[kind][string(name)]; ok {
-			c.backend.Channels.Hub().Unsubscribe(c.pushes, kind, string(name))
+		if _, ok := l.env.shared.subs[kind][string(name)]; ok {
+			l.env.backend.Channels.Hub().Unsubscribe(l.pushes, kind, string(name))
 		}
 	}
-	if !c.tx.runs {
+	if !inExec {
 		// Earlier messages are written before the confirmations: after the last confirmation a
 		// RESP2 client takes everything for a reply.
-		c.out.Raw(c.pushes.claim())
+		l.out.Raw(l.pushes.claim())
 	}
 	for _, name := range names {
-		c.shared.hear(kind, string(name), false)
-		c.confirm(verb, kind, name)
+		l.env.shared.hear(kind, string(name), false)
+		l.confirm(verb, kind, name)
 	}
-	c.pushes.listen(c.shared.subs.total() > 0)
-	if c.tx.runs && c.proto == reply.RESP2 && c.shared.subs.total() == 0 && !c.monitoring {
+	l.pushes.listen(l.env.shared.subs.total() > 0)
+	if inExec && l.out.Proto == reply.RESP2 && l.env.shared.subs.total() == 0 && !l.monitoring {
 		// A message cannot be sent within the replies of a transaction.
-		c.pushes.forget()
+		l.pushes.forget()
 	}
 }
 
 // unsubscribeAll removes all subscriptions without sending replies.
-func (c *Client) unsubscribeAll() {
-	for kind := range c.shared.subs {
-		for name := range c.shared.subs[kind] {
-			c.backend.Channels.Hub().Unsubscribe(c.pushes, pubsub.Kind(kind), name)
+func (l *listener) unsubscribeAll() {
+	for kind := range l.env.shared.subs {
+		for name := range l.env.shared.subs[kind] {
+			l.env.backend.Channels.Hub().Unsubscribe(l.pushes, pubsub.Kind(kind), name)
 		}
 	}
-	c.shared.mu.Lock()
-	c.shared.subs, c.shared.subBytes = subscriptions{}, 0
-	c.shared.mu.Unlock()
-	c.pushes.listen(false)
+	l.env.shared.mu.Lock()
+	l.env.shared.subs, l.env.shared.subBytes = subscriptions{}, 0
+	l.env.shared.mu.Unlock()
+	l.pushes.listen(false)
 }
 
 // listeningOnly reports whether the client speaks RESP2 and has subscriptions. Nearly every other
 // command is then refused, because messages could not be told from replies.
-func (c *Client) listeningOnly() bool { return c.proto == reply.RESP2 && c.shared.subs.total() > 0 }
+func (l *listener) listeningOnly() bool {
+	return l.out.Proto == reply.RESP2 && l.env.shared.subs.total() > 0
+}
 
 func errListening(s *command.Spec) string {
 	return "ERR Can't execute '" + s.Name + "': only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE / PING / QUIT / RESET are allowed in this context"
 }
 
-func (c *Client) send(args [][]byte) (receivers func() int) {
+// publish sends a message. To the clients of this node it is sent when later is kicked.
+func (b *calls) publish(args [][]byte) (receivers func() int) {
 	kind := pubsub.Channel
 	if args[0][0]|0x20 == 's' {
 		kind = pubsub.Shard
 	}
-	return c.backend.Channels.Publish(kind, args[1], args[2], &c.later)
+	return b.env.backend.Channels.Publish(kind, args[1], args[2], &b.later)
 }
 
-// publish is PUBLISH in a transaction; outside of one it is gatherPublish.
+// publish is PUBLISH in a transaction; outside of one it is batchPublish.
 func publish(c *Client, args [][]byte) {
-	receivers := c.send(args)
-	c.later.Kick()
+	receivers := c.calls.publish(args)
+	c.calls.later.Kick()
 	c.out.Int(int64(receivers()))
-}
-
-// gatherPublish sends a message after the data commands before it have run. The
-// number of receivers is awaited together with the calls of the batch, so a
-// pipeline of messages costs one round trip.
-func (c *Client) gatherPublish(spec *command.Spec, args [][]byte) {
-	if c.calls.data {
-		c.settle()
-	}
-	s := c.nextCall(spec)
-	c.seen(spec, args, c.db)
-	s.op[0].Args = args
-	s.receivers = c.send(args)
 }
 
 // countReceivers fills in the replies to the messages among the calls.

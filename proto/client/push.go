@@ -86,7 +86,7 @@ const messageOverhead = 32
 func (p *pushes) Push(m *pubsub.Message) (kick bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.leaveLocked(m)
+	return p.queueLocked(m)
 }
 
 // Kick implements pubsub.Subscriber.
@@ -94,13 +94,13 @@ func (p *pushes) Kick() { p.conn.Kick() }
 
 // sendLocked sends a message at once.
 func (p *pushes) sendLocked(m message) {
-	if p.leaveLocked(m) {
+	if p.queueLocked(m) {
 		go p.conn.Kick()
 	}
 }
 
-// leaveLocked queues a message. kick reports whether Kick must be called.
-func (p *pushes) leaveLocked(m message) (kick bool) {
+// queueLocked queues a message. kick reports whether Kick must be called.
+func (p *pushes) queueLocked(m message) (kick bool) {
 	b := p.bytesLocked(m)
 	if !p.held {
 		if len(b) > 0 {
@@ -153,7 +153,7 @@ func (p *pushes) Invalidate(m *tracking.Message) {
 // sent a message.
 func (p *pushes) pass(to uint64, m *tracking.Message) {
 	if other := p.registry.Find(to); other != nil {
-		other.pushes.take(m)
+		other.pushes.sendRedirected(m)
 		return
 	}
 	p.mu.Lock()
@@ -171,8 +171,8 @@ func (p *pushes) pass(to uint64, m *tracking.Message) {
 	}
 }
 
-// take sends an invalidation that was redirected to this client.
-func (p *pushes) take(m *tracking.Message) {
+// sendRedirected sends an invalidation that was redirected to this client.
+func (p *pushes) sendRedirected(m *tracking.Message) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.sendLocked(invalidation{m, true})

@@ -54,23 +54,23 @@ func (r *Request) ChangeUsers(work func(*acl.Users) (acl.Change, error)) error {
 }
 
 // Renew updates the users to the current ones. If the client's own is gone, the connection ends after the reply.
-func (r *Request) Renew() { r.c.closing = !r.c.renew() || r.c.closing }
+func (r *Request) Renew() { r.c.out.closing = !r.c.renew() || r.c.out.closing }
 
 // EndConnection ends the connection after the reply.
-func (r *Request) EndConnection() { r.c.closing = true }
+func (r *Request) EndConnection() { r.c.out.closing = true }
 
 // Flush sends what has been written to Out. It returns false if the client has gone.
-func (r *Request) Flush() bool { return r.c.write() }
+func (r *Request) Flush() bool { return r.c.out.write() }
 
 // Guard is the connection, for a reply that is sent in pieces after a Flush.
 func (r *Request) Guard() *resp.Guard { return r.c.conn }
 
 // Read runs an internal command that reads, on the shard of its keys, and returns the reply.
-func (r *Request) Read(args ...[]byte) []byte { return r.c.one(r.c.internal(args...)) }
+func (r *Request) Read(args ...[]byte) []byte { return r.c.one(internalCall(r.c.db, args...)) }
 
 // ReadSlot runs an internal command that reads, on the shard of a hash slot, and returns the reply.
 func (r *Request) ReadSlot(slot int, args ...[]byte) []byte {
-	call := r.c.internal(args...)
+	call := internalCall(r.c.db, args...)
 	call.SetSlot(slot)
 	return r.c.one(call)
 }
@@ -78,5 +78,5 @@ func (r *Request) ReadSlot(slot int, args ...[]byte) []byte {
 // ReadEverywhere runs an internal command that reads on every shard, and returns the merged reply.
 func (r *Request) ReadEverywhere(args [][]byte) []byte {
 	spec, _ := commands.Lookup(args)
-	return r.c.everywhere(spec, args)
+	return fanOut{r.c}.run(spec, args)
 }

@@ -7,23 +7,26 @@ import (
 	"lockstep/proto/tracking"
 )
 
-// tracker holds how a client wants to be told about changes of keys that it reads (CLIENT TRACKING), and the client's
-// messages outside the order of its requests.
+// tracker holds how a client wants to be told about changes of keys that it reads (CLIENT TRACKING).
 type tracker struct {
-	backend  *Backend
-	registry *Registry
-	shared   *Connection
+	env      *environment
+	listener *listener
 	caching  caching
-	pushes   *pushes
-	// pushed is set once messages may come at any time. They are then held while a batch is answered.
-	pushed bool
 }
 
 // remember registers the keys of a command that is about to be sent.
 func (t *tracker) remember(spec *command.Spec, args [][]byte) {
 	if t.caching.wants(spec) {
-		t.backend.Tracking.Register(t.shared.id, keysOf(spec, args)...)
+		t.env.backend.Tracking.Register(t.env.shared.id, keysOf(spec, args)...)
 	}
+}
+
+// author is the id to send with the client's writes, or 0 if there is none.
+func (t *tracker) author() uint64 {
+	if t.caching.on && t.caching.opt.NoLoop {
+		return t.env.shared.id
+	}
+	return 0
 }
 
 // rememberQueue registers the keys of a transaction that is about to be sent. A
@@ -58,7 +61,7 @@ func (t *tracker) doubt(spec *command.Spec, args [][]byte) {
 	}
 	for _, key := range keysOf(spec, args) {
 		if k.hears(key) {
-			t.pushes.Invalidate(tracking.Doubt(key))
+			t.listener.pushes.Invalidate(tracking.Doubt(key))
 		}
 	}
 }
@@ -66,8 +69,8 @@ func (t *tracker) doubt(spec *command.Spec, args [][]byte) {
 // untrack turns tracking off.
 func (t *tracker) untrack() {
 	if t.caching.on {
-		t.backend.Tracking.Remove(t.shared.id)
-		t.pushes.aim(0)
+		t.env.backend.Tracking.Remove(t.env.shared.id)
+		t.listener.pushes.aim(0)
 	}
 	t.caching = caching{}
 }
@@ -87,7 +90,7 @@ func (t *tracker) parseTracking(args [][]byte) (next caching, refusal string) {
 			if !ok {
 				return next, command.ErrNotInteger
 			}
-			if t.registry.Find(uint64(id)) == nil {
+			if t.env.registry.Find(uint64(id)) == nil {
 				return next, "ERR The client ID you want redirect to does not exist"
 			}
 			next.redirect = uint64(id)
@@ -122,15 +125,8 @@ func (t *tracker) track(next caching) {
 		next.opt.Prefixes = slices.Compact(next.opt.Prefixes)
 	}
 	t.caching = next
-	t.listen()
-	t.pushes.aim(next.redirect)
-	defer t.backend.Feeds.AwaitChanges()()
-	t.backend.Tracking.Set(t.shared.id, t.pushes, next.opt)
-}
-
-// listen prepares the client for pushes. They wait until the current batch is
-// answered.
-func (t *tracker) listen() {
-	t.pushed = true
-	t.pushes.hold()
+	t.listener.listen()
+	t.listener.pushes.aim(next.redirect)
+	defer t.env.backend.Feeds.AwaitChanges()()
+	t.env.backend.Tracking.Set(t.env.shared.id, t.listener.pushes, next.opt)
 }

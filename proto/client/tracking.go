@@ -38,14 +38,6 @@ func (k *caching) redir() int64 {
 	return int64(k.redirect)
 }
 
-// author is the id to send with the client's writes, or 0 if there is none.
-func (k *caching) author(c *Client) uint64 {
-	if k.on && k.opt.NoLoop {
-		return c.shared.id
-	}
-	return 0
-}
-
 // wants reports whether the keys of a command are to be registered: the command reads, and the mode
 // asks for it. A script counts as reading all keys that it names.
 func (k *caching) wants(spec *command.Spec) bool {
@@ -204,7 +196,7 @@ func clientTrackingInfo(c *Client, _ [][]byte) {
 	}{
 		{k.opt.BCast, "bcast"}, {k.opt.OptIn, "optin"}, {k.opt.OptIn && k.given, "caching-yes"},
 		{k.opt.OptOut, "optout"}, {k.opt.OptOut && k.given, "caching-no"}, {k.opt.NoLoop, "noloop"},
-		{k.on && c.pushes.isBroken(), "broken_redirect"},
+		{k.on && c.listener.pushes.isBroken(), "broken_redirect"},
 	} {
 		if f.on {
 			flags = append(flags, f.name)

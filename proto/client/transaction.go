@@ -4,14 +4,12 @@ import (
 	"bytes"
 	"strconv"
 	"strings"
-	"time"
 
 	"lockstep/cluster"
 	"lockstep/engine/command"
 	"lockstep/engine/commands"
 	"lockstep/fsm"
 	"lockstep/proto/acl"
-	"lockstep/proto/resp"
 )
 
 // transaction is the state of MULTI and WATCH.
@@ -26,7 +24,8 @@ type transaction struct {
 	// watching are the keys in watches, and watchBytes their memory.
 	watching   map[watchedKey]struct{}
 	watchBytes int
-	// word is EXEC as the client spelled it, for MONITOR.
+	// db is the client's database at EXEC, and word is EXEC as the client spelled it. Both are for MONITOR.
+	db   int
 	word [len("exec")]byte
 }
 
@@ -80,10 +79,10 @@ func (c *Client) enqueue(spec *command.Spec, args [][]byte) {
 	}
 	if len(c.tx.queue) >= txnCommandsMax || c.tx.bytes+size > fsm.TxnBytesMax {
 		c.tx.dirty = true
-		c.errorReply("ERR the transaction is too large")
+		c.out.countedError("ERR the transaction is too large")
 		return
 	}
-	if text := c.notHere(spec, args); text != "" {
+	if text := c.notInMulti(spec, args); text != "" {
 		c.reject(spec, text)
 		return
 	}
@@ -94,26 +93,26 @@ func (c *Client) enqueue(spec *command.Spec, args [][]byte) {
 	}
 	begin := c.out.Len()
 	c.out.Status("QUEUED")
-	c.mute(begin)
+	c.out.mute(begin)
 }
 
 const errWholeInMulti = "CROSSSLOT a transaction lives in one shard, and this command runs on all of them"
 
-// notHere says why a command cannot be part of a transaction on this node, or "" if
+// notInMulti says why a command cannot be part of a transaction on this node, or "" if
 // it can. Redis also reports this when the command is queued.
-func (c *Client) notHere(spec *command.Spec, args [][]byte) string {
+func (e *environment) notInMulti(spec *command.Spec, args [][]byte) string {
 	if spec.Has(command.CallsOut) {
 		return "ERR " + strings.ToUpper(spec.Name) + " cannot be part of a transaction: it waits for another server"
 	}
-	if spec.Merge != command.MergeNone && c.backend.Shards() > 1 {
+	if spec.Merge != command.MergeNone && e.backend.Shards() > 1 {
 		return errWholeInMulti
 	}
-	if !c.settings.Redirect {
+	if !e.settings.Redirect {
 		return ""
 	}
 	var call cluster.Call
 	addSlots(&call, spec, args)
-	return c.moved(call.Slots)
+	return e.moved(call.Slots, false)
 }
 
 func copyArgs(args [][]byte) [][]byte {
@@ -172,43 +171,43 @@ func watch(c *Client, args [][]byte) {
 	}
 	var all cluster.Call
 	addSlots(&all, watchSpec, args)
-	if text := c.moved(all.Slots); text != "" {
+	if text := c.moved(all.Slots, false); text != "" {
 		c.out.Error(text)
 		return
 	}
 	calls := make([]*cluster.Call, len(args)-1)
 	for i, key := range args[1:] {
-		calls[i] = c.internal([]byte("lockstep.versions"), key)
+		calls[i] = internalCall(c.db, []byte("lockstep.versions"), key)
 	}
 	c.runAll(calls)
 	watches := make([]fsm.Watch, len(calls))
 	for i, call := range calls {
 		version, seenAt, ok := parsePair(call.Reply)
 		if call.Err != nil || !ok {
-			c.out.Raw(c.replyOf(call))
+			c.out.Raw(c.out.replyOf(call))
 			return
 		}
 		watches[i] = fsm.Watch{DB: c.db, Key: bytes.Clone(args[i+1]), Version: version, SeenAt: seenAt}
 	}
 	for _, w := range watches {
-		c.watchKey(w)
+		c.tx.addWatch(w)
 	}
 	c.out.OK()
 }
 
-// watchKey keeps a watch unless the key is already watched: the first version
+// addWatch keeps a watch unless the key is already watched: the first version
 // counts.
-func (c *Client) watchKey(w fsm.Watch) {
+func (t *transaction) addWatch(w fsm.Watch) {
 	key := watchedKey{w.DB, string(w.Key)}
-	if _, known := c.tx.watching[key]; known {
+	if _, known := t.watching[key]; known {
 		return
 	}
-	if c.tx.watching == nil {
-		c.tx.watching = map[watchedKey]struct{}{}
+	if t.watching == nil {
+		t.watching = map[watchedKey]struct{}{}
 	}
-	c.tx.watching[key] = struct{}{}
-	c.tx.watchBytes += watchSize(w.Key)
-	c.tx.watches = append(c.tx.watches, w)
+	t.watching[key] = struct{}{}
+	t.watchBytes += watchSize(w.Key)
+	t.watches = append(t.watches, w)
 }
 
 // watchSize is the memory of a watched key, which is kept twice.
@@ -226,28 +225,4 @@ func parsePair(r []byte) (a, b uint64, ok bool) {
 	}
 	b, err = strconv.ParseUint(string(parts[2][1:]), 10, 64)
 	return a, b, err == nil
-}
-
-// countQueued counts the data commands of a transaction whose EXEC was answered, and their errors. It puts the slow
-// ones into the slow log. Each command counts with its share of the time. Nothing is counted for a transaction that
-// did not run.
-func (c *Client) countQueued(tx *transaction, took time.Duration, answer []byte) {
-	if len(answer) == 0 || answer[0] != '*' || bytes.HasPrefix(answer, []byte("*-1")) {
-		return
-	}
-	replies := answer[bytes.IndexByte(answer, '\n')+1:]
-	share := took / time.Duration(max(1, len(tx.queue)))
-	for _, q := range tx.queue {
-		if q.here() || q.denied != "" {
-			continue
-		}
-		n := resp.Skip(replies)
-		failed := replies[0] == '-'
-		if failed && !q.spec.RunsProgram() {
-			c.stats.CountError(replies)
-		}
-		c.stats.Ran(q.spec, share, failed)
-		c.slow(q.spec, q.args, share)
-		replies = replies[n:]
-	}
 }

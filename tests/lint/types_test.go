@@ -22,7 +22,6 @@ const (
 var largeTypes = map[string]string{
 	"node/config/Settings":        "a table: a field for each setting",
 	"engine/command/Spec":         "a table: a field for each column of a row of the command table",
-	"proto/client/Client":         "is still to be split: the call path",
 	"cluster/router/Router":       "is being split: there is to be one way for a call",
 	"cluster/shard/Group":         "is still to be split: proposals, reads and snapshots",
 	"cluster/shard/Shard":         "is still to be split: proposer, reads, waiters and eviction",

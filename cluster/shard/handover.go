@@ -33,7 +33,7 @@ import (
 // These bound how long a transfer waits for entries on their way, and then for the list
 // to arrive. The order of the clients is not worth more.
 const (
-	landMax = time.Second
+	runMax  = time.Second
 	handMax = time.Second
 )
 
@@ -58,10 +58,10 @@ type inheritance struct {
 	waits      []Wait
 }
 
-// HandOver implements Heirs.
-func (s *Shard) HandOver() Handover {
-	s.waiters.hold(true)
-	return &handover{s: s}
+// handOver starts a handover: from now on nothing changes for the waiting clients.
+func (w *waiters) handOver() Handover {
+	w.hold(true)
+	return &handover{s: w.shard}
 }
 
 // handover is the state of one transfer.
@@ -77,9 +77,9 @@ func (h *handover) Hand(to raft.ServerAddress, term, last uint64) {
 	if s.cfg.SendList == nil || s.waiters.takers.Load() == 0 {
 		return
 	}
-	ctx, cancel := context.WithTimeout(s.ctx, landMax)
+	ctx, cancel := context.WithTimeout(s.ctx, runMax)
 	defer cancel()
-	if s.awaitLanded(ctx, last) != nil {
+	if h.awaitRun(ctx, last) != nil {
 		return
 	}
 	ctx, cancel = context.WithTimeout(s.ctx, handMax)
@@ -98,8 +98,9 @@ func (h *handover) Hand(to raft.ServerAddress, term, last uint64) {
 	}
 }
 
-// awaitLanded waits until all entries of the log up to an index have run.
-func (s *Shard) awaitLanded(ctx context.Context, last uint64) error {
+// awaitRun waits until all entries of the log up to an index have run.
+func (h *handover) awaitRun(ctx context.Context, last uint64) error {
+	s := h.s
 	for s.group.raft.Load().CommitIndex() < last && ctx.Err() == nil {
 		pause(ctx, committedEvery)
 	}
@@ -115,7 +116,7 @@ func (s *Shard) awaitLanded(ctx context.Context, last uint64) error {
 // the list over.
 func (h *handover) End() {
 	h.s.work(func() {
-		for h.handed && h.s.group.IsLeader() && h.s.proposeTick(h.s.ctx) != nil {
+		for h.handed && h.s.group.IsLeader() && h.s.proposer.tick(h.s.ctx) != nil {
 			pause(h.s.ctx, waitersPause)
 		}
 		h.s.waiters.hold(false)

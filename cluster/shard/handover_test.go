@@ -59,7 +59,7 @@ func TestAPlannedTransferKeepsTheOrder(t *testing.T) {
 
 // hand makes the leader hand its list to the others, as before a transfer that fails.
 func (w *waiting) hand() Handover {
-	h := w.HandOver()
+	h := w.waiters.handOver()
 	for _, n := range w.others(w.n) {
 		h.Hand(raft.ServerAddress(n.door.addr), w.n.group.Term(), w.n.group.raft.Load().LastIndex())
 	}
@@ -106,7 +106,7 @@ func TestWhatComesDuringAHandoverIsServed(t *testing.T) {
 	w := newWaitingOfThree(t)
 	c := w.client("blpop q 0")
 	told := c.waits()
-	h := w.HandOver()
+	h := w.waiters.handOver()
 	w.exec(fsm.KindCommand, "rpush other a", "copy other q db 1", "swapdb 0 1")
 	w.silent("while the leadership is given away", told)
 	h.End()

@@ -206,16 +206,17 @@ const proveMax = time.Second
 
 // proveLeft answers a gateway after its client was removed without a result. "Nothing has
 // come" is true only if this node still leads.
-func (s *Shard) proveLeft(told func(Result)) {
+func (w *waiters) proveLeft(told func(Result)) {
+	s := w.shard
 	unserved := Result{Replies: []Reply{{Outcome: fsm.OutcomeUnserved}}}
-	if s.provenNow() {
+	if s.reads.provenNow() {
 		told(unserved)
 		return
 	}
 	s.work(func() {
 		ctx, cancel := context.WithTimeout(s.ctx, proveMax)
 		defer cancel()
-		if s.gate(ctx) != nil {
+		if s.reads.gate(ctx) != nil {
 			unserved = Result{Err: ErrLeft}
 		}
 		told(unserved)

@@ -136,14 +136,14 @@ func (h *throttle) costOf(txn int, op *fsm.Op, inExec bool) cost {
 // pass lets a bundle into the log, or makes it wait.
 func (h *throttle) pass(c *bundleCall) {
 	if c.long == nil {
-		h.shard.propose.take(c)
+		h.shard.proposer.enqueue(c)
 		return
 	}
 	switch goes, err := h.judge(c); {
 	case err != nil:
 		c.finish(Result{Err: err})
 	case goes:
-		h.shard.propose.take(c)
+		h.shard.proposer.enqueue(c)
 	default:
 		h.Kick()
 	}
@@ -378,7 +378,7 @@ func (h *throttle) next() bool {
 	if divides {
 		c.finish(Result{Err: cluster.ErrTooMuchAtOnce})
 	} else {
-		h.shard.propose.take(c)
+		h.shard.proposer.enqueue(c)
 	}
 	return true
 }
@@ -420,10 +420,10 @@ func (s *Shard) TakeBack(id fsm.TxnID) {
 
 // takeBackPrograms drops all bundles that wait in front of the log and run a program of a
 // kind. It returns how many there were.
-func (s *Shard) takeBackPrograms(kind command.ProgramKind) int {
-	n := s.throttle.end(cluster.ErrKilled, func(c *bundleCall) bool { return c.long.runs(kind) })
-	s.throttle.counts.TakenBack.Add(uint64(n))
-	s.throttle.Kick()
+func (h *throttle) takeBackPrograms(kind command.ProgramKind) int {
+	n := h.end(cluster.ErrKilled, func(c *bundleCall) bool { return c.long.runs(kind) })
+	h.counts.TakenBack.Add(uint64(n))
+	h.Kick()
 	return n
 }
 

@@ -331,7 +331,7 @@ func (w *waiters) restLocked(x *waiter) {
 		told := x.told
 		x.told = nil
 		w.removeLocked(x)
-		w.shard.proveLeft(told)
+		w.proveLeft(told)
 	case x.told != nil && !x.known:
 		x.known = true
 		w.answerLocked(x, Result{Err: ErrRenew})

@@ -172,10 +172,10 @@ func indexOf(replies []shard.Reply, err error) (uint64, error) {
 }
 
 // ServeIndex handles a KindIndex request; it may block.
-func (r *Router) ServeIndex(ctx context.Context, payload []byte, reply func([]byte)) {
-	replica, _ := r.local(payload)
+func (v *Server) ServeIndex(ctx context.Context, payload []byte, reply func([]byte)) {
+	replica, _ := v.local(payload)
 	if replica == nil {
-		reply(appendResult(nil, shard.Result{Err: cluster.ErrNotLeader}))
+		replyError(reply, cluster.ErrNotLeader)
 		return
 	}
 	replies, err := indexReply(replica.ReadIndex(ctx))

@@ -180,9 +180,7 @@ type Router struct {
 	waitIDs []waitIDs
 	// forwardedWaits is how many of those commands wait at other nodes now.
 	forwardedWaits atomic.Int64
-	// passing is how many requests of other nodes this one is passing on now, and
-	// passingWaits how many of them are blocking commands (relayserve.go).
-	passing, passingWaits atomic.Int64
+	server         Server
 	// watch checks the requests that have no answer yet.
 	watch watch
 	// hopMax is hopBytesMax, except in tests.
@@ -193,6 +191,7 @@ type Router struct {
 func New(cfg Config) *Router {
 	shards := cfg.Layout.Shards()
 	r := &Router{cfg: cfg, lanes: make([]identities, shards), ages: make([]age, shards), waitIDs: make([]waitIDs, shards), hopMax: hopBytesMax}
+	r.server.router = r
 	r.leaders = leaders{router: r, rows: make([]leaderRow, len(r.lanes))}
 	r.ways = ways{router: r, rows: make([]way, len(r.lanes))}
 	for i := range r.lanes {

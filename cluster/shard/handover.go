@@ -74,7 +74,7 @@ type handover struct {
 // Hand implements Handover.
 func (h *handover) Hand(to raft.ServerAddress, term, last uint64) {
 	s := h.s
-	if s.cfg.SendList == nil || s.waiters.takers.Load() == 0 {
+	if s.cfg.SendList == nil || s.waiters.table.takers.Load() == 0 {
 		return
 	}
 	ctx, cancel := context.WithTimeout(s.ctx, runMax)
@@ -128,28 +128,28 @@ const waitersPause = 10 * time.Millisecond
 
 // hold freezes the waiting clients, or releases them.
 func (w *waiters) hold(yes bool) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
+	w.table.mu.Lock()
+	defer w.table.mu.Unlock()
 	w.holding = yes
 	if yes {
 		return
 	}
-	keys := make([]waitKey, 0, len(w.keys))
-	for k := range w.keys { // order does not matter: all are looked at
+	keys := make([]waitKey, 0, len(w.table.keys))
+	for k := range w.table.keys { // order does not matter: all are looked at
 		keys = append(keys, k)
 	}
-	w.lookLaterLocked(keys, nil)
-	for _, x := range w.byID {
+	w.looker.laterLocked(keys, nil)
+	for _, x := range w.table.byID {
 		w.restLocked(x)
 	}
 }
 
 // lists encodes the waiting clients, the oldest first, in messages.
 func (w *waiters) lists() (lists [][]byte) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
+	w.table.mu.Lock()
+	defer w.table.mu.Unlock()
 	var all []*waiter
-	for _, x := range w.byID {
+	for _, x := range w.table.byID {
 		if !x.shared && !x.over && x.flying == 0 && !x.last {
 			all = append(all, x)
 		}
@@ -192,8 +192,8 @@ func (s *Shard) TakeList(list []byte) error {
 		list = list[width+int(n):]
 	}
 	w := &s.waiters
-	w.mu.Lock()
-	defer w.mu.Unlock()
+	w.table.mu.Lock()
+	defer w.table.mu.Unlock()
 	if w.heir == nil || w.heir.last != last || w.heir.term != term {
 		w.heir = &inheritance{last: last, term: term}
 	}
@@ -208,9 +208,9 @@ func (s *Shard) TakeList(list []byte) error {
 // inherit takes over the list that this node was handed, if there is one and it is still
 // valid in the term that this node leads.
 func (w *waiters) inherit() {
-	w.mu.Lock()
+	w.table.mu.Lock()
 	heir := w.heir
-	w.mu.Unlock()
+	w.table.mu.Unlock()
 	if heir == nil {
 		return
 	}
@@ -218,8 +218,8 @@ func (w *waiters) inherit() {
 	if !known {
 		return
 	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
+	w.table.mu.Lock()
+	defer w.table.mu.Unlock()
 	if w.heir != heir {
 		return
 	}
@@ -227,12 +227,12 @@ func (w *waiters) inherit() {
 	if !holds {
 		return
 	}
-	w.beginLocked(term)
+	w.beginTermLocked(term)
 	road := roadSince(time.Now())
 	var all []*waiter
 	for i := range heir.waits {
 		wait := &heir.waits[i]
-		if w.byID[wait.ID] != nil {
+		if w.table.byID[wait.ID] != nil {
 			continue
 		}
 		if x := w.enterLocked(wait, road, nil); x != nil {
@@ -242,7 +242,7 @@ func (w *waiters) inherit() {
 	}
 	w.shard.work(func() {
 		for _, x := range all {
-			w.look(x.keys, x)
+			w.looker.look(x.keys, x)
 		}
 	})
 }

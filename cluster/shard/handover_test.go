@@ -82,8 +82,8 @@ func TestAListLapsesWhenTheLeaderGoesOn(t *testing.T) {
 	w.do("rpush p x")
 	h.End()
 	w.until("it goes on", func() bool {
-		w.waiters.mu.Lock()
-		defer w.waiters.mu.Unlock()
+		w.waiters.table.mu.Lock()
+		defer w.waiters.table.mu.Unlock()
 		return !w.waiters.holding
 	})
 	w.want("who ends then", c.ask(), "nothing")

@@ -227,7 +227,7 @@ func (s *Shard) lead(term uint64) {
 		for s.group.IsLeader() && s.group.Term() == term && s.ctx.Err() == nil {
 			if s.proposer.tick(s.ctx) == nil && s.clock.begin(term) {
 				s.waiters.inherit()
-				s.waiters.begin(term)
+				s.waiters.beginTerm(term)
 				raise(&s.readyTerm, term)
 				if !s.group.IsLeader() || s.group.Term() != term {
 					s.readyTerm.CompareAndSwap(term, 0)

@@ -121,14 +121,14 @@ func (w *waiting) silent(what string, told chan Result) {
 func (w *waiting) settled() {
 	w.shardWorld.t.Helper()
 	w.until("nothing is under way", func() bool {
-		w.waiters.mu.Lock()
-		defer w.waiters.mu.Unlock()
-		for _, x := range w.waiters.byID {
+		w.waiters.table.mu.Lock()
+		defer w.waiters.table.mu.Unlock()
+		for _, x := range w.waiters.table.byID {
 			if x.flying > 0 {
 				return false
 			}
 		}
-		for _, q := range w.waiters.keys {
+		for _, q := range w.waiters.table.keys {
 			if q.looking {
 				return false
 			}
@@ -443,8 +443,8 @@ func TestAWaitThatEndsLosesNothing(t *testing.T) {
 			t.Fatal(got)
 		}
 	}
-	if w.Waiting() != 0 || w.waiters.places != 0 || w.waiters.bytes != 0 || len(w.waiters.keys) != 0 {
-		t.Errorf("%d waiters, %d places, %d bytes, %d keys are left", w.Waiting(), w.waiters.places, w.waiters.bytes, len(w.waiters.keys))
+	if w.Waiting() != 0 || w.waiters.table.places != 0 || w.waiters.table.bytes != 0 || len(w.waiters.table.keys) != 0 {
+		t.Errorf("%d waiters, %d places, %d bytes, %d keys are left", w.Waiting(), w.waiters.table.places, w.waiters.table.bytes, len(w.waiters.table.keys))
 	}
 }
 
@@ -538,8 +538,8 @@ func TestWaitsThatLastLong(t *testing.T) {
 	w.do("rpush q b")
 	w.settled()
 	later()
-	if w.Waiting() != 0 || w.waiters.bytes != 0 || w.waiters.places != 0 {
-		t.Errorf("%d waiters of gateways that are gone, %d bytes, %d places", w.Waiting(), w.waiters.bytes, w.waiters.places)
+	if w.Waiting() != 0 || w.waiters.table.bytes != 0 || w.waiters.table.places != 0 {
+		t.Errorf("%d waiters of gateways that are gone, %d bytes, %d places", w.Waiting(), w.waiters.table.bytes, w.waiters.table.places)
 	}
 	c.req.Again = true
 	w.want("who was forgotten", c.ask(), popped("q", "b"))
@@ -625,10 +625,10 @@ func TestWaitsForManyKeys(t *testing.T) {
 	}
 	many := w.client("blpop " + strings.Join(keys, " ") + " 0")
 	told := many.waits()
-	if w.waiters.places != 100_000 {
-		t.Errorf("%d places", w.waiters.places)
+	if w.waiters.table.places != 100_000 {
+		t.Errorf("%d places", w.waiters.table.places)
 	}
-	w.waiters.placesMax = 100_002
+	w.waiters.table.placesMax = 100_002
 	w.want("one too many", w.client("blpop a b c 0").ask(), "overloaded")
 	fits := w.waits("xread block 0 streams a b 0 0")
 	w.do("xadd b * f v")
@@ -636,8 +636,8 @@ func TestWaitsForManyKeys(t *testing.T) {
 	w.do("rpush key:99999 x")
 	w.want("of the last key", told, popped("key:99999", "x"))
 	w.settled()
-	if w.waiters.places != 2 || len(w.waiters.keys) != 2 || w.Waiting() != 1 {
-		t.Errorf("%d places, %d keys, %d waiters are left", w.waiters.places, len(w.waiters.keys), w.Waiting())
+	if w.waiters.table.places != 2 || len(w.waiters.table.keys) != 2 || w.Waiting() != 1 {
+		t.Errorf("%d places, %d keys, %d waiters are left", w.waiters.table.places, len(w.waiters.table.keys), w.Waiting())
 	}
 }
 
@@ -667,7 +667,7 @@ func TestManySwapsAreOneLook(t *testing.T) {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
 	for range swaps {
-		w.waiters.swapped(0)
+		w.waiters.looker.swapped(0)
 	}
 	runtime.ReadMemStats(&after)
 	// A list has some thirty bytes per key. During the swaps the keys may be checked several times.

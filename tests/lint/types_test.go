@@ -23,7 +23,6 @@ var largeTypes = map[string]string{
 	"node/config/Settings":        "a table: a field for each setting",
 	"engine/command/Spec":         "a table: a field for each column of a row of the command table",
 	"proto/client/Client":         "is still to be split: the call path",
-	"cluster/shard/waiters":       "is still to be split: the table of waiting clients, and how they are served",
 	"engine/Keyspace":             "is still to be split: keys, expiries and sizes",
 	"engine/script/meter":         "is still to be split: the budgets of a run, and what charges them",
 	"proto/client/Connection":     "a table: what CLIENT LIST shows of a connection",

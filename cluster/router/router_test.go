@@ -605,7 +605,7 @@ func TestAnAnswerThatWaitedThroughAPauseIsTaken(t *testing.T) {
 	for _, comes := range []bool{true, false} {
 		call, told := callOf(0, "incr", "k"), make(chan struct{}, 2)
 		w := r.newSending(route{ctx: t.Context(), deadline: time.Now().Add(time.Hour)}, KindPropose, []*cluster.Call{call}, func(bool) { told <- struct{}{} })
-		w.begin()
+		w.numberAndSend()
 		w.deadline = time.Now()
 		w.look(over)
 		if len(told) != 0 || w.open == 0 {

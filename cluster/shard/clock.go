@@ -18,10 +18,10 @@ const (
 	// followEvery is how often a leader compares the time of day with the time that a
 	// majority of the voters report.
 	followEvery = 250 * time.Millisecond
-	// beginWithin is how long a leader that does not know the log time waits until a
+	// knownWithin is how long a leader that does not know the log time waits until a
 	// majority reports the time. The voters that elected the leader can be asked, so the
 	// wait should never be that long.
-	beginWithin = 5 * time.Second
+	knownWithin = 5 * time.Second
 	// clockLimitUsual is used if Config.ClockLimit is nil.
 	clockLimitUsual = 500 * time.Millisecond
 	// jumpWorthTelling is the jump of the log time, after a while without a leader, from
@@ -104,16 +104,16 @@ func (c *Clock) voterClocks() clock.Now {
 	return s.cfg.Clocks(ids)
 }
 
-// begin waits until the log time is known for a term that this node leads. The log
+// awaitKnown waits until the log time is known for a term that this node leads. The log
 // must have been applied up to the start of this term, because it holds the last stamp
 // and the offset of the time of day.
-func (c *Clock) begin(term uint64) bool {
+func (c *Clock) awaitKnown(term uint64) bool {
 	s := c.shard
 	for began := time.Now(); ; pause(s.ctx, 5*time.Millisecond) {
 		if !s.group.IsLeader() || s.group.Term() != term || s.ctx.Err() != nil {
 			return false
 		}
-		now, alone := c.voterClocks(), time.Since(began) >= beginWithin
+		now, alone := c.voterClocks(), time.Since(began) >= knownWithin
 		stampMs := s.machine.StampMs()
 		c.mu.Lock()
 		knew := c.log.Begun()

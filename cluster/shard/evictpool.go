@@ -99,7 +99,7 @@ func (p *evictPool) choose(s *Shard, settings *command.Settings, needBytes int64
 	looked := 0
 	for draws := 0; !b.full() && draws < drawsMax; draws++ {
 		looked += max(p.draw(s, policy.Volatile(), samples*picksPerLock, score), 1)
-		p.take(&b, looked/samples)
+		p.moveBest(&b, looked/samples)
 		looked %= samples
 	}
 	return b.chosen
@@ -194,8 +194,8 @@ func (p *evictPool) insert(c scored) {
 	}
 }
 
-// take moves the best of the pool into the batch.
-func (p *evictPool) take(b *batch, n int) {
+// moveBest moves the best of the pool into the batch.
+func (p *evictPool) moveBest(b *batch, n int) {
 	for ; n > 0 && len(p.best) > 0 && !b.full(); n-- {
 		c := p.best[len(p.best)-1]
 		p.best = p.best[:len(p.best)-1]

@@ -225,7 +225,7 @@ func (s *Shard) lead(term uint64) {
 			return
 		}
 		for s.group.IsLeader() && s.group.Term() == term && s.ctx.Err() == nil {
-			if s.proposer.tick(s.ctx) == nil && s.clock.begin(term) {
+			if s.proposer.tick(s.ctx) == nil && s.clock.awaitKnown(term) {
 				s.waiters.inherit()
 				s.waiters.beginTerm(term)
 				raise(&s.readyTerm, term)

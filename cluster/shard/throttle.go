@@ -166,10 +166,10 @@ func (h *throttle) judge(c *bundleCall) (goes bool, err error) {
 	case h.txns+len(c.replies) > int(h.shard.cfg.OutstandingTxnsMax/waitingShare), h.bytes+int64(len(c.bundle)) > h.shard.cfg.OutstandingBytesMax/waitingShare:
 		return false, cluster.ErrOverloaded
 	default:
-		h.enterLocked(c)
+		h.addLocked(c)
 		return false, nil
 	}
-	h.beginLocked(c)
+	h.countOpenLocked(c)
 	return true, nil
 }
 
@@ -216,10 +216,10 @@ func (h *throttle) fitsLocked(c *bundleCall) bool {
 	return h.guess.open+workLocked(c) <= limit && (slow == 0 || h.guess.free == 0 || h.guess.free+slow <= h.guess.freeMax)
 }
 
-func (h *throttle) beginLocked(c *bundleCall) {
+func (h *throttle) countOpenLocked(c *bundleCall) {
 	costs := c.long.costs
 	for i := range costs {
-		h.guess.begin(costs[i].estimate)
+		h.guess.countOpen(costs[i].estimate)
 		if i == 0 || costs[i].txn != costs[i-1].txn {
 			costs[i].free = h.guess.takeFree(costs[i].estimate)
 		}
@@ -270,7 +270,7 @@ func freeOf(e *pendingEntry) (free []int) {
 	return append([]int{}, free...)
 }
 
-func (h *throttle) enterLocked(c *bundleCall) {
+func (h *throttle) addLocked(c *bundleCall) {
 	id, _ := fsm.BundleID(c.bundle)
 	h.byID[id] = h.waiting.PushBack(c)
 	h.txns, h.bytes = h.txns+len(c.replies), h.bytes+int64(len(c.bundle))
@@ -278,7 +278,7 @@ func (h *throttle) enterLocked(c *bundleCall) {
 	h.counts.Waiting.Store(int64(h.txns))
 }
 
-func (h *throttle) leaveLocked(e *list.Element) *bundleCall {
+func (h *throttle) removeLocked(e *list.Element) *bundleCall {
 	c := h.waiting.Remove(e).(*bundleCall)
 	id, _ := fsm.BundleID(c.bundle)
 	delete(h.byID, id)
@@ -370,9 +370,9 @@ func (h *throttle) next() bool {
 		h.mu.Unlock()
 		return false
 	}
-	h.leaveLocked(e)
+	h.removeLocked(e)
 	if !divides {
-		h.beginLocked(c)
+		h.countOpenLocked(c)
 	}
 	h.mu.Unlock()
 	if divides {
@@ -390,7 +390,7 @@ func (h *throttle) end(err error, chosen func(*bundleCall) bool) int {
 	for e := h.waiting.Front(); e != nil; {
 		next := e.Next()
 		if chosen(e.Value.(*bundleCall)) {
-			ended = append(ended, h.leaveLocked(e))
+			ended = append(ended, h.removeLocked(e))
 		}
 		e = next
 	}
@@ -411,7 +411,7 @@ func (s *Shard) TakeBack(id fsm.TxnID) {
 		h.mu.Unlock()
 		return
 	}
-	c := h.leaveLocked(e)
+	c := h.removeLocked(e)
 	h.mu.Unlock()
 	h.counts.TakenBack.Add(1)
 	c.finish(Result{Err: cluster.ErrTakenBack})

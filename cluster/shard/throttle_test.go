@@ -291,7 +291,7 @@ func TestWhatProgramsAreTakenToDo(t *testing.T) {
 	plain := func() bool { return false }
 	row := e.of([]byte("a"), plain)
 	for range 3 {
-		e.begin(row)
+		e.countOpen(row)
 	}
 	if e.open != 3*estimateFirst {
 		t.Errorf("%d are open", e.open)

@@ -23,7 +23,8 @@ type waitTable struct {
 	// more than read.
 	number, takers atomic.Int64
 
-	// mu guards what follows, each waiter and waitQueue, and most of waiters and looker.
+	// mu guards what follows, each waiter and waitQueue, and what waiters and looker say
+	// it guards.
 	mu   sync.Mutex
 	byID map[fsm.TxnID]*waiter
 	keys map[waitKey]*waitQueue

@@ -149,7 +149,8 @@ func (t *transfer) awaitCaughtUp(r *raft.Raft, term uint64, id raft.ServerID, up
 
 // beginsBehind reports whether the term that this node leads starts right after the entry
 // at index, which has the term before. known is false if that cannot be said yet.
-func (g *Group) beginsBehind(before, index uint64) (term uint64, yes, known bool) {
+func (t *transfer) beginsBehind(before, index uint64) (term uint64, yes, known bool) {
+	g := t.group
 	term, leads := g.Leadership()
 	// The caller may delay shutdown, which holds the lock.
 	if !leads || !g.mu.TryLock() {

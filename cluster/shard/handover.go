@@ -214,7 +214,7 @@ func (w *waiters) inherit() {
 	if heir == nil {
 		return
 	}
-	term, holds, known := w.shard.group.beginsBehind(heir.term, heir.last)
+	term, holds, known := w.shard.group.transfer.beginsBehind(heir.term, heir.last)
 	if !known {
 		return
 	}

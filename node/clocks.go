@@ -63,7 +63,7 @@ func (c *clocks) logTimes() []clock.LogTime {
 	}
 	var all []clock.LogTime
 	for _, s := range c.Shards() {
-		if t, leads := s.LogTime(); leads {
+		if t, leads := s.Clock().LogTime(); leads {
 			all = append(all, t)
 		}
 	}
@@ -76,7 +76,7 @@ func (c *clocks) hear(from string, t clock.LogTime, sentUs, gotUs int64) {
 		return
 	}
 	if s := c.Replica(int(t.Shard)); s != nil {
-		s.HearTime(from, t, sentUs, gotUs)
+		s.Clock().HearTime(from, t, sentUs, gotUs)
 	}
 }
 
@@ -134,7 +134,7 @@ func (c *clocks) adopt(ctx context.Context, group uint32, _ []byte) ([]byte, err
 	if !c.Serving.Load() || s == nil || !s.Leads() {
 		return nil, courier.ErrNotLeader
 	}
-	by, err := s.AdoptDay(ctx)
+	by, err := s.Clock().AdoptDay(ctx)
 	if errors.Is(err, shard.ErrNoMajority) {
 		return nil, errNoMajority
 	}

@@ -100,27 +100,27 @@ func (n *Node) handleCalls(t *transport.Transport) {
 		return own(func(_ transport.Peer, payload []byte, reply func([]byte)) { serve(payload, reply) })
 	}
 	t.Handle(router.KindPropose, own(func(from transport.Peer, payload []byte, reply func([]byte)) {
-		n.Router.ServePropose(incarnation(from), payload, reply)
+		n.Router.Server().ServePropose(incarnation(from), payload, reply)
 	}))
-	t.HandleAside(router.KindRead, served(func(payload []byte, reply func([]byte)) { n.Router.ServeRead(n.ctx, payload, reply) }))
-	t.HandleAside(router.KindStale, served(func(payload []byte, reply func([]byte)) { n.Router.ServeStale(n.ctx, payload, reply) }))
-	t.HandleAside(router.KindIndex, served(func(payload []byte, reply func([]byte)) { n.Router.ServeIndex(n.ctx, payload, reply) }))
+	t.HandleAside(router.KindRead, served(func(payload []byte, reply func([]byte)) { n.Router.Server().ServeRead(n.ctx, payload, reply) }))
+	t.HandleAside(router.KindStale, served(func(payload []byte, reply func([]byte)) { n.Router.Server().ServeStale(n.ctx, payload, reply) }))
+	t.HandleAside(router.KindIndex, served(func(payload []byte, reply func([]byte)) { n.Router.Server().ServeIndex(n.ctx, payload, reply) }))
 	t.Handle(leaders.Kind, served(func(payload []byte, reply func([]byte)) { n.exchange.Serve(payload, reply) }))
 	t.Handle(router.KindWait, own(func(from transport.Peer, payload []byte, reply func([]byte)) {
-		n.Router.ServeWait(incarnation(from), from, payload, reply)
+		n.Router.Server().ServeWait(incarnation(from), from, payload, reply)
 	}))
-	t.Handle(router.KindWaitList, served(func(payload []byte, reply func([]byte)) { n.Router.ServeWaitList(payload, reply) }))
+	t.Handle(router.KindWaitList, served(func(payload []byte, reply func([]byte)) { n.Router.Server().ServeWaitList(payload, reply) }))
 	t.Handle(router.KindTakeBack, own(func(from transport.Peer, payload []byte, reply func([]byte)) {
-		n.Router.ServeTakeBack(incarnation(from), payload, reply)
+		n.Router.Server().ServeTakeBack(incarnation(from), payload, reply)
 	}))
 	t.HandleAside(router.KindRelay, own(func(from transport.Peer, payload []byte, reply func([]byte)) {
-		n.Router.ServeRelay(n.ctx, incarnation(from), from, payload, reply)
+		n.Router.Server().ServeRelay(n.ctx, incarnation(from), from, payload, reply)
 	}))
 	t.HandleAside(router.KindRelayed, own(func(from transport.Peer, payload []byte, reply func([]byte)) {
-		n.Router.ServeRelayed(n.ctx, from, payload, reply)
+		n.Router.Server().ServeRelayed(n.ctx, from, payload, reply)
 	}))
-	t.Handle(router.KindBusy, served(func(payload []byte, reply func([]byte)) { n.Router.ServeBusy(payload, reply) }))
-	t.Handle(router.KindLeader, served(func(payload []byte, reply func([]byte)) { n.Router.ServeLeader(payload, reply) }))
+	t.Handle(router.KindBusy, served(func(payload []byte, reply func([]byte)) { n.Router.Server().ServeBusy(payload, reply) }))
+	t.Handle(router.KindLeader, served(func(payload []byte, reply func([]byte)) { n.Router.Server().ServeLeader(payload, reply) }))
 }
 
 // incarnation is the number by which a peer's gateway names itself in the log.

@@ -68,13 +68,13 @@ func (r *Replica) Change(ctx context.Context, a Action, index uint64) error {
 	id, addr := raft.ServerID(a.ID), raft.ServerAddress(a.Addr)
 	switch {
 	case a.Verb == Add, a.Verb == Readdress && !a.Voter:
-		return r.group.AddNonvoter(ctx, id, addr, index)
+		return r.group.Changes().AddNonvoter(ctx, id, addr, index)
 	case a.Verb == Promote, a.Verb == Readdress:
-		return r.group.AddVoter(ctx, id, addr, index)
+		return r.group.Changes().AddVoter(ctx, id, addr, index)
 	case a.Verb == Demote:
-		return r.group.Demote(ctx, id, index)
+		return r.group.Changes().Demote(ctx, id, index)
 	case a.Verb == Remove:
-		return r.group.Remove(ctx, id, index)
+		return r.group.Changes().Remove(ctx, id, index)
 	case a.Verb == HandOver:
 		return r.group.TransferTo(ctx, id)
 	default:

@@ -89,8 +89,8 @@ func (r *Router) askBusy(addr string, index int, slots []uint16, told func(*clus
 }
 
 // ServeBusy handles a KindBusy request. It does not block.
-func (r *Router) ServeBusy(payload []byte, reply func([]byte)) {
-	replica, body := r.local(payload)
+func (v *Server) ServeBusy(payload []byte, reply func([]byte)) {
+	replica, body := v.local(payload)
 	if replica == nil || len(body) > 2*busySlotsMax {
 		reply(nil)
 		return

@@ -119,7 +119,7 @@ func TestWhatIsInTheWayTravels(t *testing.T) {
 		"of too many slots": {make([]byte, 4+2*busySlotsMax+2), false},
 	} {
 		var answer []byte
-		r.ServeBusy(c.payload, func(b []byte) { answer = b })
+		r.Server().ServeBusy(c.payload, func(b []byte) { answer = b })
 		if (len(answer) > 0) != c.told {
 			t.Errorf("%s: %d bytes", name, len(answer))
 		}
@@ -250,7 +250,7 @@ func TestNothingLongIsProposedForNobody(t *testing.T) {
 	// No other node may take a bundle of this one back.
 	var answered bool
 	b := fsm.AppendBundle(nil, &fsm.Bundle{Origin: fsm.Origin{Node: 8, Boot: 1}, Txns: []fsm.Txn{callOf(0, "get", "k").Txn}})
-	r.ServeTakeBack(7, append([]byte{0, 0, 0, 0}, b...), func([]byte) { answered = true })
+	r.Server().ServeTakeBack(7, append([]byte{0, 0, 0, 0}, b...), func([]byte) { answered = true })
 	if !answered || len(s.takenBack) != 0 {
 		t.Errorf("%v", s.takenBack)
 	}

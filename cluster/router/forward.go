@@ -140,16 +140,16 @@ func resultOf(reply []byte, err error, n int, fewer bool) shard.Result {
 //
 // A node may propose in its own name only, and only with numbers that a gateway gives
 // out: a bundle in the log counts as sent by the gateway that it names.
-func (r *Router) ServePropose(from uint64, payload []byte, reply func([]byte)) {
-	replica, body := r.local(payload)
+func (v *Server) ServePropose(from uint64, payload []byte, reply func([]byte)) {
+	replica, body := v.local(payload)
 	if replica == nil {
-		reply(appendResult(nil, shard.Result{Err: cluster.ErrNotLeader}))
+		replyError(reply, cluster.ErrNotLeader)
 		return
 	}
 	deadline, body, ok := until(body)
 	b, err := fsm.DecodeBundle(body)
 	if err != nil || !ok {
-		reply(appendResult(nil, shard.Result{Err: cluster.ErrTooLarge}))
+		replyError(reply, cluster.ErrTooLarge)
 		return
 	}
 	if from == 0 {
@@ -158,33 +158,32 @@ func (r *Router) ServePropose(from uint64, payload []byte, reply func([]byte)) {
 		return
 	}
 	if b.Origin.Node != from || !b.NumbersFit() {
-		r.Counters.Refused.Add(1)
-		reply(appendResult(nil, shard.Result{Err: cluster.ErrNotKnown}))
+		v.refuse(reply)
 		return
 	}
 	if len(b.Txns) == 0 || fsm.CheckCalls(b.Txns) != nil {
-		reply(appendResult(nil, shard.Result{Err: cluster.ErrNotKnown}))
+		replyError(reply, cluster.ErrNotKnown)
 		return
 	}
 	bundle := append([]byte(nil), body...)
 	again := binary.LittleEndian.Uint32(payload)&againBit != 0
 	replica.Propose(shard.Offer{Bundle: bundle, Txns: b.Txns, Again: again, Until: deadline}, func(res shard.Result) {
-		res.Replies = loseLong(res.Replies, r.hopMax)
+		res.Replies = loseLong(res.Replies, v.router.hopMax)
 		reply(appendResult(nil, res))
 	})
 }
 
 // ServeRead handles a KindRead request; it may block.
-func (r *Router) ServeRead(ctx context.Context, payload []byte, reply func([]byte)) {
-	r.serveRead(payload, reply, func(replica Shard, deadline time.Time, txns []fsm.Txn, atLeast uint64) ([]shard.Reply, error) {
+func (v *Server) ServeRead(ctx context.Context, payload []byte, reply func([]byte)) {
+	v.serveRead(payload, reply, func(replica Shard, deadline time.Time, txns []fsm.Txn, atLeast uint64) ([]shard.Reply, error) {
 		return replica.Read(ctx, deadline, txns, atLeast)
 	})
 }
 
 // ServeStale handles a KindStale request; it may block. A replica that is still catching
 // up for the first time does not answer, because it has no complete state at all.
-func (r *Router) ServeStale(ctx context.Context, payload []byte, reply func([]byte)) {
-	r.serveRead(payload, reply, func(replica Shard, _ time.Time, txns []fsm.Txn, atLeast uint64) ([]shard.Reply, error) {
+func (v *Server) ServeStale(ctx context.Context, payload []byte, reply func([]byte)) {
+	v.serveRead(payload, reply, func(replica Shard, _ time.Time, txns []fsm.Txn, atLeast uint64) ([]shard.Reply, error) {
 		if !replica.Votes() {
 			return nil, cluster.ErrNotLeader
 		}
@@ -192,29 +191,29 @@ func (r *Router) ServeStale(ctx context.Context, payload []byte, reply func([]by
 	})
 }
 
-func (r *Router) serveRead(payload []byte, reply func([]byte), read func(Shard, time.Time, []fsm.Txn, uint64) ([]shard.Reply, error)) {
-	replica, body := r.local(payload)
+func (v *Server) serveRead(payload []byte, reply func([]byte), read func(Shard, time.Time, []fsm.Txn, uint64) ([]shard.Reply, error)) {
+	replica, body := v.local(payload)
 	if replica == nil {
-		reply(appendResult(nil, shard.Result{Err: cluster.ErrNotLeader}))
+		replyError(reply, cluster.ErrNotLeader)
 		return
 	}
 	deadline, body, ok := until(body)
 	atLeast, width := binary.Uvarint(body)
 	b, err := fsm.DecodeBundle(body[max(width, 0):])
 	if err != nil || width <= 0 || !ok {
-		reply(appendResult(nil, shard.Result{Err: cluster.ErrTooLarge}))
+		replyError(reply, cluster.ErrTooLarge)
 		return
 	}
 	switch err := fsm.CheckReads(b.Txns); {
 	case errors.Is(err, fsm.ErrLogged):
-		reply(appendResult(nil, shard.Result{Err: cluster.ErrMustLog}))
+		replyError(reply, cluster.ErrMustLog)
 		return
 	case err != nil:
-		reply(appendResult(nil, shard.Result{Err: cluster.ErrNotKnown}))
+		replyError(reply, cluster.ErrNotKnown)
 		return
 	}
 	replies, err := read(replica, deadline, b.Txns, atLeast)
-	reply(appendResult(nil, shard.Result{Err: err, Replies: fitting(replies, r.hopMax)}))
+	reply(appendResult(nil, shard.Result{Err: err, Replies: fitting(replies, v.router.hopMax)}))
 }
 
 // errTooFar is the reply to a read whose reply is longer than an answer may be. Without
@@ -258,23 +257,6 @@ func loseLong(replies []shard.Reply, most int) []shard.Reply {
 		}
 	}
 	return replies
-}
-
-func (r *Router) local(payload []byte) (Shard, []byte) {
-	index, body, ok := r.shardNumber(payload)
-	if !ok {
-		return nil, nil
-	}
-	return r.cfg.Replica(index), body
-}
-
-// shardNumber reads the shard at the head of a request.
-func (r *Router) shardNumber(payload []byte) (index int, body []byte, ok bool) {
-	if len(payload) < 4 {
-		return 0, nil, false
-	}
-	n := binary.LittleEndian.Uint32(payload) &^ againBit
-	return int(n), payload[4:], n < uint32(len(r.lanes))
 }
 
 // NotReady is the answer of a node that has not opened its replicas yet.

@@ -50,7 +50,7 @@ func TestAnswersFitIntoAFrame(t *testing.T) {
 			txns[i] = callOf(0, "get", "k").Txn
 		}
 		request := fsm.AppendBundle([]byte{0, 0, 0, 0, 100, 0}, &fsm.Bundle{Txns: txns})
-		r.ServeRead(t.Context(), request, func(answer []byte) {
+		r.Server().ServeRead(t.Context(), request, func(answer []byte) {
 			if len(answer) > most+16 {
 				t.Errorf("%d: an answer of %d bytes", c.bytes, len(answer))
 			}

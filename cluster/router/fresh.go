@@ -22,6 +22,12 @@ import (
 // question, by this node's own clock. At most one such question per shard is under way,
 // and only while readers want a bound.
 
+// freshness says how fresh this node's own replicas are.
+type freshness struct {
+	router *Router
+	ages   []age
+}
+
 // age records when this node's replica of a shard was last known to be as new as the
 // leader.
 type age struct {
@@ -40,7 +46,7 @@ type age struct {
 // it any more. The router then drops its reference, because the replica holds all the
 // shard's keys.
 func (r *Router) Left(index int) {
-	a := &r.ages[index]
+	a := &r.fresh.ages[index]
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.of, a.equal = nil, 0
@@ -49,8 +55,8 @@ func (r *Router) Left(index int) {
 // probeMax bounds one question, including the time for the replica to catch up.
 const probeMax = time.Second
 
-// freshEnough reports whether a read may run on this node's own replica.
-func (r *Router) freshEnough(ctx context.Context, index int, replica Shard, want *cluster.Freshness) bool {
+// suffices reports whether a read may run on this node's own replica.
+func (f *freshness) suffices(ctx context.Context, index int, replica Shard, want *cluster.Freshness) bool {
 	if want == nil {
 		return true
 	}
@@ -64,11 +70,11 @@ func (r *Router) freshEnough(ctx context.Context, index int, replica Shard, want
 		// Going through the read gate costs as little.
 		return false
 	}
-	a := &r.ages[index]
+	a := &f.ages[index]
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.of != replica {
-		if r.cfg.Replica(index) != replica {
+		if f.router.cfg.Replica(index) != replica {
 			return false // it has just gone
 		}
 		a.of, a.equal = replica, 0
@@ -76,21 +82,21 @@ func (r *Router) freshEnough(ctx context.Context, index int, replica Shard, want
 	old := func(limit time.Duration) bool { return a.equal == 0 || raftio.Now()-a.equal > limit }
 	if old(want.MaxAge/2) && !a.asking && ctx.Err() == nil {
 		a.asking = true
-		go r.probe(index, replica)
+		go f.probe(index, replica)
 	}
 	return !old(want.MaxAge)
 }
 
 // probe asks the leader, and records how fresh the replica is when it has caught up.
-func (r *Router) probe(index int, replica Shard) {
+func (f *freshness) probe(index int, replica Shard) {
 	asked, deadline := raftio.Now(), time.Now().Add(probeMax)
 	ctx, cancel := context.WithDeadline(context.Background(), deadline)
 	defer cancel()
-	n, err := r.leaderIndex(route{ctx, index, deadline})
+	n, err := f.router.leaderIndex(route{ctx, index, deadline})
 	if err == nil {
 		err = replica.WaitTaken(ctx, n)
 	}
-	a := &r.ages[index]
+	a := &f.ages[index]
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.asking = false
@@ -172,10 +178,10 @@ func indexOf(replies []shard.Reply, err error) (uint64, error) {
 }
 
 // ServeIndex handles a KindIndex request; it may block.
-func (r *Router) ServeIndex(ctx context.Context, payload []byte, reply func([]byte)) {
-	replica, _ := r.local(payload)
+func (v *Server) ServeIndex(ctx context.Context, payload []byte, reply func([]byte)) {
+	replica, _ := v.local(payload)
 	if replica == nil {
-		reply(appendResult(nil, shard.Result{Err: cluster.ErrNotLeader}))
+		replyError(reply, cluster.ErrNotLeader)
 		return
 	}
 	replies, err := indexReply(replica.ReadIndex(ctx))

@@ -102,7 +102,7 @@ func TestAReplicaAnswersWithinTheBound(t *testing.T) {
 	eventually(t, "the replica answers", func() bool { return staleRead(t, r, own, want) })
 	// On a machine that stood still the router gave up the first question and asked again.
 	if caughtUp-begun < probeMax {
-		if r.ages[0].equal > caughtUp {
+		if r.fresh.ages[0].equal > caughtUp {
 			t.Error("its age is counted from when it had caught up")
 		}
 		if leader.asked != 1 {
@@ -180,7 +180,7 @@ func TestNothingIsKeptOfAReplicaThatHasGone(t *testing.T) {
 	gone := weak.Make(own)
 	r.cfg.Replica = func(int) Shard { return nil }
 	r.Left(0)
-	if r.freshEnough(t.Context(), 0, own, want) {
+	if r.fresh.suffices(t.Context(), 0, own, want) {
 		t.Error("it answers, and is gone")
 	}
 	own = nil

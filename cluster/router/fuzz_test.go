@@ -48,25 +48,25 @@ func FuzzRequest(f *testing.F) {
 		payload = bytes.Clone(payload)
 		switch kind {
 		case KindPropose:
-			r.ServePropose(from, payload, reply)
+			r.Server().ServePropose(from, payload, reply)
 		case KindRead:
-			r.ServeRead(ctx, payload, reply)
+			r.Server().ServeRead(ctx, payload, reply)
 		case KindStale:
-			r.ServeStale(ctx, payload, reply)
+			r.Server().ServeStale(ctx, payload, reply)
 		case KindIndex:
-			r.ServeIndex(ctx, payload, reply)
+			r.Server().ServeIndex(ctx, payload, reply)
 		case KindWait:
-			r.ServeWait(from, present{}, payload, reply)
+			r.Server().ServeWait(from, present{}, payload, reply)
 		case KindLeader:
-			r.ServeLeader(payload, reply)
+			r.Server().ServeLeader(payload, reply)
 		case KindBusy:
-			r.ServeBusy(payload, reply)
+			r.Server().ServeBusy(payload, reply)
 		case KindTakeBack:
-			r.ServeTakeBack(from, payload, reply)
+			r.Server().ServeTakeBack(from, payload, reply)
 		case KindRelay:
-			r.ServeRelay(ctx, from, present{}, payload, reply)
+			r.Server().ServeRelay(ctx, from, present{}, payload, reply)
 		case KindRelayed:
-			r.ServeRelayed(ctx, present{}, payload, reply)
+			r.Server().ServeRelayed(ctx, present{}, payload, reply)
 		default:
 			return
 		}

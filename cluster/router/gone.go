@@ -74,8 +74,8 @@ func takeBack(replica Shard, node uint64, bundle []byte) {
 }
 
 // ServeTakeBack handles a KindTakeBack request of a node, by its incarnation. It does not block.
-func (r *Router) ServeTakeBack(from uint64, payload []byte, reply func([]byte)) {
-	if replica, head := r.local(payload); replica != nil {
+func (v *Server) ServeTakeBack(from uint64, payload []byte, reply func([]byte)) {
+	if replica, head := v.local(payload); replica != nil {
 		takeBack(replica, from, head)
 	}
 	reply([]byte{0})

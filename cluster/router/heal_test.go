@@ -222,7 +222,7 @@ func TestANodeSpeaksForItselfAlone(t *testing.T) {
 	propose := func(from uint64, b fsm.Bundle) error {
 		b.Txns = []fsm.Txn{callOf(0, "incr", "n").Txn}
 		var res shard.Result
-		r.ServePropose(from, fsm.AppendBundle([]byte{0, 0, 0, 0, 100}, &b), func(answer []byte) { res = decodeResult(answer, 1, false) })
+		r.Server().ServePropose(from, fsm.AppendBundle([]byte{0, 0, 0, 0, 100}, &b), func(answer []byte) { res = decodeResult(answer, 1, false) })
 		return res.Err
 	}
 	own := fsm.Origin{Node: 7, Boot: 1}
@@ -250,7 +250,7 @@ func TestANodeSpeaksForItselfAlone(t *testing.T) {
 	for bits, own := range map[byte]error{0: cluster.ErrOverloaded, waitLeave: shard.ErrLeft} {
 		for from, want := range map[uint64]error{7: own, 8: cluster.ErrNotKnown} {
 			var got error
-			r.ServeWait(from, nil, b.encode(bits), func(answer []byte) { got = decodeResult(answer, 1, false).Err })
+			r.Server().ServeWait(from, nil, b.encode(bits), func(answer []byte) { got = decodeResult(answer, 1, false).Err })
 			if !errors.Is(got, want) {
 				t.Errorf("a wait of node 7 from node %d: %v, want %v", from, got, want)
 			}

@@ -93,21 +93,21 @@ func (l *leaders) ask(index int) {
 		l.router.cfg.Peers.Go(addr, KindLeader, payload, func(reply []byte, err error) {
 			row.open.Add(-1)
 			if err == nil {
-				l.router.take(index, addr, claim, reply)
+				l.learn(index, addr, claim, reply)
 			}
 		})
 	}
 }
 
-// take records what a replica says about its leader. If a node is claimed to have led in
+// learn records what a replica says about its leader. If a node is claimed to have led in
 // a term that it has not reached, its answer shows that the claim is false.
-func (r *Router) take(index int, addr string, claim shard.Leader, reply []byte) {
-	c := &r.cfg
+func (l *leaders) learn(index int, addr string, claim shard.Leader, reply []byte) {
+	c := &l.router.cfg
 	by, said, ok := decodeLeader(reply)
 	if !ok {
 		return
 	}
-	r.ways.said(index, addr, said)
+	l.router.ways.said(index, addr, said)
 	if c.Disprove != nil && claim.Addr != "" && said.Term < claim.Term {
 		c.Disprove(index, claim, by)
 	}
@@ -133,13 +133,13 @@ func (c *Config) known(index int) shard.Leader {
 func (r *Router) Doubt(index int) { r.leaders.ask(index) }
 
 // ServeLeader handles a KindLeader request. It does not block.
-func (r *Router) ServeLeader(payload []byte, reply func([]byte)) {
-	replica, _ := r.local(payload)
+func (v *Server) ServeLeader(payload []byte, reply func([]byte)) {
+	replica, _ := v.local(payload)
 	if replica == nil {
-		reply(appendLeader(nil, r.cfg.Node, shard.Leader{}))
+		reply(appendLeader(nil, v.router.cfg.Node, shard.Leader{}))
 		return
 	}
-	reply(appendLeader(nil, r.cfg.Node, replica.Leader()))
+	reply(appendLeader(nil, v.router.cfg.Node, replica.Leader()))
 }
 
 func appendLeader(dst []byte, by uint64, l shard.Leader) []byte {

@@ -139,5 +139,5 @@ func (r *Router) heard(index int) uint64 {
 // another node.
 func (r *Router) mayReadOwn(at route, replica Shard, want *cluster.Freshness) bool {
 	return replica != nil && replica.Votes() && (replica.Taken() >= r.heard(at.index) || r.ways.shut(at.index) == "") &&
-		r.freshEnough(at.ctx, at.index, replica, want)
+		r.fresh.suffices(at.ctx, at.index, replica, want)
 }

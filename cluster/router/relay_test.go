@@ -56,19 +56,19 @@ func (m *mesh) serve(from, to string, kind uint8, payload []byte, reply func([]b
 	r, node, payload := m.routers[to], meshNodes[from], bytes.Clone(payload)
 	switch kind {
 	case KindPropose:
-		r.ServePropose(node, payload, reply)
+		r.Server().ServePropose(node, payload, reply)
 	case KindLeader:
-		r.ServeLeader(payload, reply)
+		r.Server().ServeLeader(payload, reply)
 	case KindWait:
-		r.ServeWait(node, present{}, payload, reply)
+		r.Server().ServeWait(node, present{}, payload, reply)
 	case KindRead:
-		go r.ServeRead(context.Background(), payload, reply)
+		go r.Server().ServeRead(context.Background(), payload, reply)
 	case KindIndex:
-		go r.ServeIndex(context.Background(), payload, reply)
+		go r.Server().ServeIndex(context.Background(), payload, reply)
 	case KindRelay:
-		go r.ServeRelay(context.Background(), node, present{}, payload, reply)
+		go r.Server().ServeRelay(context.Background(), node, present{}, payload, reply)
 	case KindRelayed:
-		go r.ServeRelayed(context.Background(), present{}, payload, reply)
+		go r.Server().ServeRelayed(context.Background(), present{}, payload, reply)
 	default:
 		reply(nil)
 	}
@@ -330,9 +330,9 @@ func TestWhatIsPassedOnIsJudged(t *testing.T) {
 		answer := make(chan []byte, 1)
 		reply := func(b []byte) { answer <- b }
 		if from > 0 {
-			r.ServeRelay(t.Context(), from, present{}, payload, reply)
+			r.Server().ServeRelay(t.Context(), from, present{}, payload, reply)
 		} else {
-			r.ServeRelayed(t.Context(), present{}, payload, reply)
+			r.Server().ServeRelayed(t.Context(), present{}, payload, reply)
 		}
 		return decodeResult(<-answer, 1, false).Err
 	}
@@ -375,7 +375,7 @@ func TestWhatANodePassesOnIsBounded(t *testing.T) {
 	helper := m.routers["b"]
 	ask := func(kind uint8, request []byte) <-chan error {
 		said := make(chan error, 2)
-		helper.ServeRelay(t.Context(), 1, present{}, relayRequest(kind, request), func(b []byte) { said <- decodeResult(b, 1, false).Err })
+		helper.Server().ServeRelay(t.Context(), 1, present{}, relayRequest(kind, request), func(b []byte) { said <- decodeResult(b, 1, false).Err })
 		return said
 	}
 	// The gateway waits ten milliseconds; an answer after that is too late.
@@ -383,21 +383,21 @@ func TestWhatANodePassesOnIsBounded(t *testing.T) {
 		t.Errorf("an answer that never comes: %v", err)
 	}
 	m.free()
-	if n := helper.passing.Load(); n != 0 {
+	if n := helper.server.passing.Load(); n != 0 {
 		t.Errorf("%d are passed on", n)
 	}
-	helper.passingWaits.Store(passingWaitsMax)
+	helper.server.passingWaits.Store(passingWaitsMax)
 	if err := <-ask(KindWait, []byte{0, 0, 0, 0}); !errors.Is(err, cluster.ErrOverloaded) {
 		t.Errorf("a wait too many: %v", err)
 	}
 	if err := <-ask(KindIndex, []byte{0, 0, 0, 0}); err != nil {
 		t.Errorf("beside the waits: %v", err)
 	}
-	helper.passing.Store(passingMax)
+	helper.server.passing.Store(passingMax)
 	if err := <-ask(KindIndex, []byte{0, 0, 0, 0}); !errors.Is(err, cluster.ErrOverloaded) {
 		t.Errorf("a request too many: %v", err)
 	}
-	if n := helper.passing.Load(); n != passingMax {
+	if n := helper.server.passing.Load(); n != passingMax {
 		t.Errorf("%d are passed on, not %d", n, passingMax)
 	}
 }

@@ -64,8 +64,8 @@ type relayed struct {
 }
 
 // readRelay reads a KindRelay or KindRelayed request.
-func (r *Router) readRelay(payload []byte) (q relayed, ok bool) {
-	if len(payload) < relayHeadBytes || len(payload) > r.hopMax+relayHeadBytes {
+func (v *Server) readRelay(payload []byte) (q relayed, ok bool) {
+	if len(payload) < relayHeadBytes || len(payload) > v.router.hopMax+relayHeadBytes {
 		return q, false
 	}
 	q = relayed{gateway: binary.LittleEndian.Uint64(payload), kind: payload[relayHeadBytes-1], request: payload[relayHeadBytes:]}
@@ -74,7 +74,7 @@ func (r *Router) readRelay(payload []byte) (q relayed, ok bool) {
 	default:
 		return q, false
 	}
-	q.index, _, ok = r.shardNumber(q.request)
+	q.index, _, ok = v.shardNumber(q.request)
 	return q, ok
 }
 
@@ -93,34 +93,34 @@ func (q *relayed) lasts() time.Duration {
 // ServeRelay handles a KindRelay request of a node, by its incarnation. road is the
 // connection by which it came. ServeRelay passes the request on once, in the name of that
 // node. It may block.
-func (r *Router) ServeRelay(ctx context.Context, from uint64, road shard.Road, payload []byte, reply func([]byte)) {
+func (v *Server) ServeRelay(ctx context.Context, from uint64, road shard.Road, payload []byte, reply func([]byte)) {
 	if from == 0 {
 		// This node has just been started, and has not learned yet who the gateway is.
 		reply(NotReady())
 		return
 	}
-	q, ok := r.readRelay(payload)
+	q, ok := v.readRelay(payload)
 	if !ok || q.gateway != 0 {
-		r.refuse(reply)
+		v.refuse(reply)
 		return
 	}
 	q.gateway = from
-	leader := r.Leader(q.index)
+	leader := v.router.Leader(q.index)
 	if leader.Self {
-		r.serveRelayed(ctx, q, road, reply)
+		v.serveRelayed(ctx, q, road, reply)
 		return
 	}
-	answer := func(err error) { reply(appendResult(nil, shard.Result{Err: err})) }
+	answer := func(err error) { replyError(reply, err) }
 	if leader.Addr == "" {
 		answer(cluster.ErrNotLeader)
 		return
 	}
-	leave, ok := r.enter(q.kind)
+	leave, ok := v.countPassing(q.kind)
 	if !ok {
 		answer(cluster.ErrOverloaded)
 		return
 	}
-	r.Counters.PassedOn.Add(1)
+	v.router.Counters.PassedOn.Add(1)
 	binary.LittleEndian.PutUint64(payload, from)
 	var ended atomic.Bool
 	end := func(say func()) {
@@ -130,7 +130,7 @@ func (r *Router) ServeRelay(ctx context.Context, from uint64, road shard.Road, p
 		}
 	}
 	late := time.AfterFunc(q.lasts(), func() { end(func() { answer(cluster.ErrUnknown) }) })
-	r.cfg.Peers.Go(leader.Addr, KindRelayed, payload, func(said []byte, err error) {
+	v.router.cfg.Peers.Go(leader.Addr, KindRelayed, payload, func(said []byte, err error) {
 		late.Stop()
 		end(func() {
 			switch {
@@ -145,18 +145,18 @@ func (r *Router) ServeRelay(ctx context.Context, from uint64, road shard.Road, p
 	})
 }
 
-// enter counts a request that is passed on, until leave. It returns false if there are
-// too many.
-func (r *Router) enter(kind uint8) (leave func(), ok bool) {
+// countPassing counts a request that is passed on, until leave. It returns false if there
+// are too many.
+func (v *Server) countPassing(kind uint8) (leave func(), ok bool) {
 	waits := int64(0)
 	if kind == KindWait {
 		waits = 1
 	}
 	leave = func() {
-		r.passing.Add(-1)
-		r.passingWaits.Add(-waits)
+		v.passing.Add(-1)
+		v.passingWaits.Add(-waits)
 	}
-	if all, w := r.passing.Add(1), r.passingWaits.Add(waits); all > passingMax || w > passingWaitsMax {
+	if all, w := v.passing.Add(1), v.passingWaits.Add(waits); all > passingMax || w > passingWaitsMax {
 		leave()
 		return nil, false
 	}
@@ -166,45 +166,39 @@ func (r *Router) enter(kind uint8) (leave func(), ok bool) {
 // ServeRelayed handles a KindRelayed request: a request of a gateway that came through
 // another node. That node vouches for the gateway's name. road is the connection from
 // that node. ServeRelayed may block.
-func (r *Router) ServeRelayed(ctx context.Context, road shard.Road, payload []byte, reply func([]byte)) {
-	q, ok := r.readRelay(payload)
-	if ok && q.gateway == r.cfg.Node {
+func (v *Server) ServeRelayed(ctx context.Context, road shard.Road, payload []byte, reply func([]byte)) {
+	q, ok := v.readRelay(payload)
+	if ok && q.gateway == v.router.cfg.Node {
 		// This node is the gateway, and by now it leads the shard.
 		reply(NotReady())
 		return
 	}
 	if !ok || q.gateway == 0 {
-		r.refuse(reply)
+		v.refuse(reply)
 		return
 	}
-	if r.cfg.Member != nil && !r.cfg.Member(q.gateway) {
+	if v.router.cfg.Member != nil && !v.router.cfg.Member(q.gateway) {
 		// A node that has just been started does not know the members yet.
 		reply(NotReady())
 		return
 	}
-	r.serveRelayed(ctx, q, &longRoad{road, time.Now()}, reply)
+	v.serveRelayed(ctx, q, &longRoad{road, time.Now()}, reply)
 }
 
 // serveRelayed answers a request of a gateway as if it had come directly.
-func (r *Router) serveRelayed(ctx context.Context, q relayed, road shard.Road, reply func([]byte)) {
+func (v *Server) serveRelayed(ctx context.Context, q relayed, road shard.Road, reply func([]byte)) {
 	switch q.kind {
 	case KindPropose:
-		r.ServePropose(q.gateway, q.request, reply)
+		v.ServePropose(q.gateway, q.request, reply)
 	case KindRead:
-		r.ServeRead(ctx, q.request, reply)
+		v.ServeRead(ctx, q.request, reply)
 	case KindIndex:
-		r.ServeIndex(ctx, q.request, reply)
+		v.ServeIndex(ctx, q.request, reply)
 	case KindWait:
-		r.ServeWait(q.gateway, road, q.request, reply)
+		v.ServeWait(q.gateway, road, q.request, reply)
 	case KindTakeBack:
-		r.ServeTakeBack(q.gateway, q.request, reply)
+		v.ServeTakeBack(q.gateway, q.request, reply)
 	}
-}
-
-// refuse answers a request that is malformed or not allowed.
-func (r *Router) refuse(reply func([]byte)) {
-	r.Counters.Refused.Add(1)
-	reply(appendResult(nil, shard.Result{Err: cluster.ErrNotKnown}))
 }
 
 // longRoad is the way to a gateway through another node, for one request.

@@ -172,17 +172,15 @@ type Router struct {
 	Counters Counters
 	leaders  leaders
 	ways     ways
-	// ages record how old this node's replicas are.
-	ages []age
+	server   Server
+	// fresh says how old this node's replicas are.
+	fresh freshness
 	// turns counts stale reads, to deal them out to the replicas in rounds.
 	turns atomic.Uint32
 	// waitIDs are the identities of this gateway's blocking commands, by shard.
 	waitIDs []waitIDs
 	// forwardedWaits is how many of those commands wait at other nodes now.
 	forwardedWaits atomic.Int64
-	// passing is how many requests of other nodes this one is passing on now, and
-	// passingWaits how many of them are blocking commands (relayserve.go).
-	passing, passingWaits atomic.Int64
 	// watch checks the requests that have no answer yet.
 	watch watch
 	// hopMax is hopBytesMax, except in tests.
@@ -192,7 +190,9 @@ type Router struct {
 // New returns a router.
 func New(cfg Config) *Router {
 	shards := cfg.Layout.Shards()
-	r := &Router{cfg: cfg, lanes: make([]identities, shards), ages: make([]age, shards), waitIDs: make([]waitIDs, shards), hopMax: hopBytesMax}
+	r := &Router{cfg: cfg, lanes: make([]identities, shards), waitIDs: make([]waitIDs, shards), hopMax: hopBytesMax}
+	r.server.router = r
+	r.fresh = freshness{router: r, ages: make([]age, shards)}
 	r.leaders = leaders{router: r, rows: make([]leaderRow, len(r.lanes))}
 	r.ways = ways{router: r, rows: make([]way, len(r.lanes))}
 	for i := range r.lanes {

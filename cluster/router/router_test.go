@@ -224,19 +224,19 @@ func (p *fakePeers) Go(_ string, kind uint8, payload []byte, done func([]byte, e
 	reply := func(b []byte) { done(b, nil) }
 	switch kind {
 	case KindPropose:
-		p.to.ServePropose(1, payload, reply) // 1 is the node number of all routers here
+		p.to.Server().ServePropose(1, payload, reply) // 1 is the node number of all routers here
 	case KindLeader:
-		p.to.ServeLeader(payload, reply)
+		p.to.Server().ServeLeader(payload, reply)
 	case KindBusy:
-		p.to.ServeBusy(payload, reply)
+		p.to.Server().ServeBusy(payload, reply)
 	case KindTakeBack:
-		p.to.ServeTakeBack(1, payload, reply)
+		p.to.Server().ServeTakeBack(1, payload, reply)
 	case KindStale:
-		go p.to.ServeStale(context.Background(), payload, reply)
+		go p.to.Server().ServeStale(context.Background(), payload, reply)
 	case KindIndex:
-		go p.to.ServeIndex(context.Background(), payload, reply)
+		go p.to.Server().ServeIndex(context.Background(), payload, reply)
 	default:
-		go p.to.ServeRead(context.Background(), payload, reply)
+		go p.to.Server().ServeRead(context.Background(), payload, reply)
 	}
 }
 
@@ -605,7 +605,7 @@ func TestAnAnswerThatWaitedThroughAPauseIsTaken(t *testing.T) {
 	for _, comes := range []bool{true, false} {
 		call, told := callOf(0, "incr", "k"), make(chan struct{}, 2)
 		w := r.newSending(route{ctx: t.Context(), deadline: time.Now().Add(time.Hour)}, KindPropose, []*cluster.Call{call}, func(bool) { told <- struct{}{} })
-		w.begin()
+		w.numberAndSend()
 		w.deadline = time.Now()
 		w.look(over)
 		if len(told) != 0 || w.open == 0 {

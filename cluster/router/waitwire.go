@@ -95,23 +95,22 @@ func decodeWait(payload []byte) (w shard.Wait, leave, ok bool) {
 // ServeWait handles a KindWait request of a node, by its incarnation. road is the
 // connection by which it came. A node may start and drop waits for its own clients only.
 // ServeWait does not block.
-func (r *Router) ServeWait(from uint64, road shard.Road, payload []byte, reply func([]byte)) {
-	replica, body := r.local(payload)
+func (v *Server) ServeWait(from uint64, road shard.Road, payload []byte, reply func([]byte)) {
+	replica, body := v.local(payload)
 	w, leave, ok := decodeWait(body)
 	switch {
 	case replica == nil:
-		reply(appendResult(nil, shard.Result{Err: cluster.ErrNotLeader}))
+		replyError(reply, cluster.ErrNotLeader)
 	case !ok:
-		reply(appendResult(nil, shard.Result{Err: cluster.ErrNotKnown}))
+		replyError(reply, cluster.ErrNotKnown)
 	case w.ID.Node != from:
-		r.Counters.Refused.Add(1)
-		reply(appendResult(nil, shard.Result{Err: cluster.ErrNotKnown}))
+		v.refuse(reply)
 	case leave:
 		replica.LeaveWait(w.ID)
-		reply(appendResult(nil, shard.Result{Err: shard.ErrLeft}))
+		replyError(reply, shard.ErrLeft)
 	default:
 		replica.Wait(w, road, func(res shard.Result) {
-			res.Replies = loseLong(res.Replies, r.hopMax)
+			res.Replies = loseLong(res.Replies, v.router.hopMax)
 			reply(appendResult(nil, res))
 		})
 	}
@@ -137,9 +136,9 @@ type Caller interface {
 }
 
 // ServeWaitList handles a KindWaitList request.
-func (r *Router) ServeWaitList(payload []byte, reply func([]byte)) {
+func (v *Server) ServeWaitList(payload []byte, reply func([]byte)) {
 	err := cluster.ErrNotLeader
-	if replica, list := r.local(payload); replica != nil {
+	if replica, list := v.local(payload); replica != nil {
 		err = replica.TakeList(list)
 	}
 	reply([]byte{wireError(err)})

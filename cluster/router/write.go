@@ -15,11 +15,11 @@ import (
 func (r *Router) write(at route, calls []*cluster.Call, texts bool, done func(alone bool)) {
 	s := r.newSending(at, KindPropose, calls, done)
 	s.texts, s.client = texts, leaverOf(calls)
-	s.begin()
+	s.numberAndSend()
 }
 
-// begin numbers a bundle and sends it.
-func (s *sending) begin() {
+// numberAndSend numbers a bundle and sends it.
+func (s *sending) numberAndSend() {
 	defer s.guard()
 	switch {
 	case s.client != nil && s.router.elapsed(s.deadline) > goneAfter && s.client.Gone():
@@ -27,14 +27,14 @@ func (s *sending) begin() {
 	case s.seal():
 		s.attempt()
 	default:
-		s.beginLater()
+		s.numberLater()
 	}
 }
 
-// beginLater gives a bundle new numbers after a pause.
-func (s *sending) beginLater() {
+// numberLater gives a bundle new numbers after a pause.
+func (s *sending) numberLater() {
 	s.tries++
-	if !s.later(s.begin) {
+	if !s.later(s.numberAndSend) {
 		s.fail(cmp.Or(s.last, cluster.ErrOverloaded))
 	}
 }
@@ -81,7 +81,7 @@ func (s *sending) renumber(n int, boot uint64, replies []shard.Reply) {
 	if n == len(s.calls) && !s.again {
 		// The bundle was in the log only once, and did not run there.
 		s.last = cluster.ErrUnknown
-		s.beginLater()
+		s.numberLater()
 		return
 	}
 	s.router.Counters.Unknown.Add(uint64(n))

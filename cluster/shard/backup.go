@@ -21,14 +21,14 @@ const cutAgainEvery = 20 * time.Millisecond
 func (s *Shard) Cut(ctx context.Context) (*fsm.Snapshot, error) {
 	for {
 		// This entry marks the moment: it was proposed after the call, and has executed.
-		if err := s.ticks.tick(ctx); err != nil {
+		if err := s.reads.ticks.tick(ctx); err != nil {
 			return nil, err
 		}
-		if !s.enterRead() {
+		if !s.reads.enter() {
 			return nil, cluster.ErrNotLeader
 		}
 		got, err := s.group.cut()
-		s.readers.RUnlock()
+		s.reads.using.RUnlock()
 		switch {
 		case err == nil:
 			return got.(*fsm.Snapshot), nil

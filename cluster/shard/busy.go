@@ -11,7 +11,7 @@ import (
 )
 
 // readError is the error that the gateway gets for a read that did not run.
-func (s *Shard) readError(err error) error {
+func (r *reads) readError(err error) error {
 	var waited *sched.WaitError
 	switch {
 	case errors.Is(err, fsm.ErrLogged):
@@ -19,7 +19,7 @@ func (s *Shard) readError(err error) error {
 	case !errors.As(err, &waited):
 		return err
 	}
-	busy := s.busyWith(waited.By)
+	busy := busyWith(&r.shard.cfg.Group, waited.By)
 	busy.Waited = time.Duration(waited.WaitedNs)
 	return busy
 }
@@ -36,7 +36,7 @@ func (s *Shard) InTheWay(hashSlots []uint16) *cluster.BusyError {
 	if h == (sched.Holder{}) {
 		return nil
 	}
-	return s.busyWith(h)
+	return busyWith(&s.cfg.Group, h)
 }
 
 // Longest is the command that has run longest in this replica, of those that hold locks
@@ -46,11 +46,11 @@ func (s *Shard) Longest() *cluster.BusyError {
 	if h == (sched.Holder{}) {
 		return nil
 	}
-	return s.busyWith(h)
+	return busyWith(&s.cfg.Group, h)
 }
 
-func (s *Shard) busyWith(h sched.Holder) *cluster.BusyError {
-	return &cluster.BusyError{Shard: s.ID(), Node: string(s.cfg.Group.LocalID), What: described(h), Ran: time.Duration(h.RanNs)}
+func busyWith(replica *GroupConfig, h sched.Holder) *cluster.BusyError {
+	return &cluster.BusyError{Shard: replica.ID, Node: string(replica.LocalID), What: described(h), Ran: time.Duration(h.RanNs)}
 }
 
 // described names a holder of locks, in words.

@@ -18,10 +18,10 @@ const (
 	// followEvery is how often a leader compares the time of day with the time that a
 	// majority of the voters report.
 	followEvery = 250 * time.Millisecond
-	// beginWithin is how long a leader that does not know the log time waits until a
+	// knownWithin is how long a leader that does not know the log time waits until a
 	// majority reports the time. The voters that elected the leader can be asked, so the
 	// wait should never be that long.
-	beginWithin = 5 * time.Second
+	knownWithin = 5 * time.Second
 	// clockLimitUsual is used if Config.ClockLimit is nil.
 	clockLimitUsual = 500 * time.Millisecond
 	// jumpWorthTelling is the jump of the log time, after a while without a leader, from
@@ -29,11 +29,12 @@ const (
 	jumpWorthTelling = time.Hour
 )
 
-// logClock is the log time of this replica (package clock). Several goroutines may use
-// it.
-type logClock struct {
-	mu  sync.Mutex // guards log, read, monoUs
-	log clock.Log
+// Clock is the log time of a replica (package clock), and at the leader the time of day that
+// follows from it. Several goroutines may use it.
+type Clock struct {
+	shard *Shard
+	mu    sync.Mutex // guards log, read, monoUs
+	log   clock.Log
 	// read and monoUs are the same moment on two clocks: Go's, which is cheap to read and
 	// stands still while the machine is suspended, and the monotonic clock that does not
 	// stand still.
@@ -47,25 +48,26 @@ type logClock struct {
 	set atomic.Uint64
 }
 
-func (c *logClock) init() {
+func (c *Clock) init(s *Shard) {
+	c.shard = s
 	c.following = stepper.New()
 	c.sync()
 }
 
 // sync reads the clock that runs while the machine is suspended.
-func (c *logClock) sync() {
+func (c *Clock) sync() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.read, c.monoUs = time.Now(), raftio.Now().Microseconds()
 }
 
-func (c *logClock) monoAtLocked(now time.Time) int64 {
+func (c *Clock) monoAtLocked(now time.Time) int64 {
 	return c.monoUs + now.Sub(c.read).Microseconds()
 }
 
 // at is the log time in milliseconds. stampMs is the stamp of the last entry that was
 // applied. It is the result as long as this process does not know the log time.
-func (c *logClock) at(now time.Time, stampMs int64) int64 {
+func (c *Clock) at(now time.Time, stampMs int64) int64 {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if !c.log.Begun() {
@@ -76,17 +78,21 @@ func (c *logClock) at(now time.Time, stampMs int64) int64 {
 	return clock.ToMs(c.log.At(monoUs))
 }
 
-func (c *logClock) begun() bool {
+func (c *Clock) begun() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.log.Begun()
 }
 
+// Clock is the log time of this replica.
+func (s *Shard) Clock() *Clock { return &s.clock }
+
 // nowMs is the log time with which this replica stamps entries if it leads.
-func (s *Shard) nowMs() int64 { return s.clock.at(time.Now(), s.machine.StampMs()) }
+func (c *Clock) nowMs() int64 { return c.at(time.Now(), c.shard.machine.StampMs()) }
 
 // voterClocks asks for the time that a majority of the group's voters report.
-func (s *Shard) voterClocks() clock.Now {
+func (c *Clock) voterClocks() clock.Now {
+	s := c.shard
 	if s.cfg.Clocks == nil {
 		return clock.Alone(raftio.Now().Microseconds(), time.Now().UnixMicro())
 	}
@@ -98,17 +104,17 @@ func (s *Shard) voterClocks() clock.Now {
 	return s.cfg.Clocks(ids)
 }
 
-// beginClock waits until the log time is known for a term that this node leads. The log
+// awaitKnown waits until the log time is known for a term that this node leads. The log
 // must have been applied up to the start of this term, because it holds the last stamp
 // and the offset of the time of day.
-func (s *Shard) beginClock(term uint64) bool {
+func (c *Clock) awaitKnown(term uint64) bool {
+	s := c.shard
 	for began := time.Now(); ; pause(s.ctx, 5*time.Millisecond) {
 		if !s.group.IsLeader() || s.group.Term() != term || s.ctx.Err() != nil {
 			return false
 		}
-		now, alone := s.voterClocks(), time.Since(began) >= beginWithin
+		now, alone := c.voterClocks(), time.Since(began) >= knownWithin
 		stampMs := s.machine.StampMs()
-		c := &s.clock
 		c.mu.Lock()
 		knew := c.log.Begun()
 		begun := c.log.Begin(&now, clock.FromMs(s.machine.DayOffsetMs()), clock.FromMs(stampMs), alone)
@@ -129,47 +135,50 @@ func (s *Shard) beginClock(term uint64) bool {
 	}
 }
 
-// clockLoop keeps the time of day at the time that a majority of the voters report, while
+// loop keeps the time of day at the time that a majority of the voters report, while
 // this node leads.
-func (s *Shard) clockLoop() {
-	s.clock.following.Run(s.ctx, func(ctx context.Context) time.Duration {
-		s.clock.sync()
-		if !s.Leads() {
+func (c *Clock) loop() {
+	c.following.Run(c.shard.ctx, func(ctx context.Context) time.Duration {
+		c.sync()
+		if !c.shard.Leads() {
 			return idleEvery
 		}
-		s.followClocks(ctx)
+		c.follow(ctx)
 		return followEvery
 	})
 }
 
-func (s *Shard) followClocks(ctx context.Context) {
-	now, limit := s.voterClocks(), clockLimitUsual
+// follow sets the time of day if it is too far from the time that a majority reports.
+func (c *Clock) follow(ctx context.Context) {
+	s := c.shard
+	now, limit := c.voterClocks(), clockLimitUsual
 	if s.cfg.ClockLimit != nil {
 		limit = s.cfg.ClockLimit()
 	}
 	offset := clock.FromMs(s.machine.DayOffsetMs())
-	s.clock.mu.Lock()
-	s.clock.log.Raise(now.MonoUs, clock.FromMs(s.machine.StampMs()))
-	wanted, due := s.clock.log.Follow(&now, offset, limit.Microseconds())
-	s.clock.mu.Unlock()
+	c.mu.Lock()
+	c.log.Raise(now.MonoUs, clock.FromMs(s.machine.StampMs()))
+	wanted, due := c.log.Follow(&now, offset, limit.Microseconds())
+	c.mu.Unlock()
 	if due {
 		// If this fails, this node has lost the lead or the shard is busy. The loop tries
 		// again.
-		_ = s.setDay(ctx, wanted)
+		_ = c.setDay(ctx, wanted)
 	}
 }
 
 // setDay puts the offset of the time of day into the log, in microseconds.
-func (s *Shard) setDay(ctx context.Context, offsetUs int64) error {
+func (c *Clock) setDay(ctx context.Context, offsetUs int64) error {
+	s := c.shard
 	wasMs := s.machine.DayOffsetMs()
 	ms := min(max(clock.ToMs(offsetUs), -command.DayOffsetMsMax), command.DayOffsetMsMax)
 	if ms == wasMs {
 		return nil
 	}
-	if err := s.proposeOwn(ctx, fsm.SetDay(ms)); err != nil {
+	if err := s.proposer.own(ctx, fsm.SetDay(ms)); err != nil {
 		return err
 	}
-	s.clock.set.Add(1)
+	c.set.Add(1)
 	s.cfg.Log.Warn("the time of day of a shard was set, as a majority of the voters' clocks show it; times to live are as before",
 		"shard", s.ID(), "by", time.Duration(ms-wasMs)*time.Millisecond)
 	return nil
@@ -180,49 +189,51 @@ var ErrNoMajority = errors.New("no majority of the shard's voters says what the 
 
 // AdoptDay sets the time of day to the time that a majority of the voters report, at once
 // and however small the difference is. by is the change. The node must lead.
-func (s *Shard) AdoptDay(ctx context.Context) (by time.Duration, err error) {
-	now := s.voterClocks()
+func (c *Clock) AdoptDay(ctx context.Context) (by time.Duration, err error) {
+	now := c.voterClocks()
 	if !now.Known() {
 		return 0, ErrNoMajority
 	}
-	offset := clock.FromMs(s.machine.DayOffsetMs())
-	s.clock.mu.Lock()
-	away := s.clock.log.Away(&now, offset)
-	s.clock.mu.Unlock()
-	err = s.setDay(ctx, offset-away)
+	offset := clock.FromMs(c.shard.machine.DayOffsetMs())
+	c.mu.Lock()
+	away := c.log.Away(&now, offset)
+	c.mu.Unlock()
+	err = c.setDay(ctx, offset-away)
 	return -time.Duration(away) * time.Microsecond, err
 }
 
 // HearTime adopts the log time from a node's answer, if that node is the shard's leader.
 // sentUs and gotUs are the times of the question and of the answer, on the monotonic
 // clock.
-func (s *Shard) HearTime(node string, t clock.LogTime, sentUs, gotUs int64) {
-	term, leads := s.group.Leadership()
-	if leader, _ := s.group.Leader(); leads || term != t.Term || string(leader) != node {
+func (c *Clock) HearTime(node string, t clock.LogTime, sentUs, gotUs int64) {
+	group := c.shard.group
+	term, leads := group.Leadership()
+	if leader, _ := group.Leader(); leads || term != t.Term || string(leader) != node {
 		return
 	}
-	s.clock.mu.Lock()
-	s.clock.log.Hear(gotUs, t.RunUs, gotUs-sentUs)
-	s.clock.mu.Unlock()
+	c.mu.Lock()
+	c.log.Hear(gotUs, t.RunUs, gotUs-sentUs)
+	c.mu.Unlock()
 }
 
 // LogTime is the log time of a shard that this node leads. It returns false if this node
 // does not lead, or does not know the log time yet.
-func (s *Shard) LogTime() (clock.LogTime, bool) {
+func (c *Clock) LogTime() (clock.LogTime, bool) {
+	s := c.shard
 	term := s.readyTerm.Load()
 	if term == 0 || !s.Leads() {
 		return clock.LogTime{}, false
 	}
 	stampUs := clock.FromMs(s.machine.StampMs())
-	s.clock.mu.Lock()
-	defer s.clock.mu.Unlock()
-	monoUs := s.clock.monoAtLocked(time.Now())
-	s.clock.log.Raise(monoUs, stampUs)
-	return clock.LogTime{Shard: s.ID(), Term: term, RunUs: s.clock.log.At(monoUs)}, true
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	monoUs := c.monoAtLocked(time.Now())
+	c.log.Raise(monoUs, stampUs)
+	return clock.LogTime{Shard: s.ID(), Term: term, RunUs: c.log.At(monoUs)}, true
 }
 
 // TimesDaySet is how often this replica has set the time of day.
-func (s *Shard) TimesDaySet() uint64 { return s.clock.set.Load() }
+func (c *Clock) TimesDaySet() uint64 { return c.set.Load() }
 
 // DayStatus is the state of a shard's time of day, at its leader.
 type DayStatus struct {
@@ -235,13 +246,13 @@ type DayStatus struct {
 }
 
 // Day returns the state of the time of day.
-func (s *Shard) Day() DayStatus {
-	now := s.voterClocks()
-	d := DayStatus{OffsetMs: s.machine.DayOffsetMs(), Known: now.Known()}
-	s.clock.mu.Lock()
-	defer s.clock.mu.Unlock()
-	if d.Known && s.clock.log.Begun() {
-		d.AwayMs = float64(s.clock.log.Away(&now, clock.FromMs(d.OffsetMs))) / 1000
+func (c *Clock) Day() DayStatus {
+	now := c.voterClocks()
+	d := DayStatus{OffsetMs: c.shard.machine.DayOffsetMs(), Known: now.Known()}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if d.Known && c.log.Begun() {
+		d.AwayMs = float64(c.log.Away(&now, clock.FromMs(d.OffsetMs))) / 1000
 	}
 	return d
 }

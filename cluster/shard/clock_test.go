@@ -87,8 +87,8 @@ func (w *clockWorld) tell() {
 	for _, from := range w.nodes {
 		for _, to := range w.nodes {
 			sent := raftio.Now().Microseconds()
-			if t, leads := from.shard.LogTime(); leads && from != to {
-				to.shard.HearTime(string(from.id), t, sent, raftio.Now().Microseconds())
+			if t, leads := from.shard.clock.LogTime(); leads && from != to {
+				to.shard.clock.HearTime(string(from.id), t, sent, raftio.Now().Microseconds())
 			}
 		}
 	}
@@ -133,7 +133,7 @@ func (w *clockWorld) number(n *testNode, args ...string) int64 {
 
 // dayOf is about how far the time of day of a shard is ahead of the true time.
 func (w *clockWorld) dayOf(n *testNode) time.Duration {
-	return time.Duration(n.shard.nowMs()+n.shard.machine.DayOffsetMs()-time.Now().UnixMilli()) * time.Millisecond
+	return time.Duration(n.shard.clock.nowMs()+n.shard.machine.DayOffsetMs()-time.Now().UnixMilli()) * time.Millisecond
 }
 
 // near reports whether two times are as close as can be expected of a busy machine.
@@ -180,7 +180,7 @@ func TestALeaderWithAWrongClock(t *testing.T) {
 				w.do(bad, "set", "soon", "v", "pxat", fmt.Sprint(time.Now().Add(300*time.Millisecond).UnixMilli()))
 				w.until("what is due soon is gone", func() bool { return w.do(bad, "exists", "soon") == ":0" })
 			}
-			if set := bad.shard.TimesDaySet(); set != 0 {
+			if set := bad.shard.clock.TimesDaySet(); set != 0 {
 				t.Errorf("it has set the time of day %d times", set)
 			}
 		})
@@ -229,15 +229,15 @@ func TestTheTimeOfDayIsSetByOrder(t *testing.T) {
 	leader := w.nodes[0]
 	w.serves(leader)
 	w.setClocks(300*time.Millisecond, w.nodes...)
-	by, err := leader.shard.AdoptDay(w.ctx())
+	by, err := leader.shard.clock.AdoptDay(w.ctx())
 	if err != nil || by < 200*time.Millisecond || by > 310*time.Millisecond {
 		t.Errorf("it was set by %v, %v", by, err)
 	}
-	if d := leader.shard.Day(); !d.Known || leader.shard.TimesDaySet() != 1 || d.AwayMs < -50 || d.AwayMs > 50 {
+	if d := leader.shard.clock.Day(); !d.Known || leader.shard.clock.TimesDaySet() != 1 || d.AwayMs < -50 || d.AwayMs > 50 {
 		t.Errorf("%+v", d)
 	}
 	w.setMute(true)
-	if by, err := leader.shard.AdoptDay(w.ctx()); !errors.Is(err, ErrNoMajority) {
+	if by, err := leader.shard.clock.AdoptDay(w.ctx()); !errors.Is(err, ErrNoMajority) {
 		t.Errorf("without a majority it was set by %v, %v", by, err)
 	}
 }

@@ -82,8 +82,8 @@ func (e *estimates) forget() {
 	}
 }
 
-// begin counts one more call on its way into the log.
-func (e *estimates) begin(row *estimate) {
+// countOpen counts one more call on its way into the log.
+func (e *estimates) countOpen(row *estimate) {
 	row.open++
 	e.open += row.work
 }

@@ -148,7 +148,7 @@ func (v *evictor) needBytes(settings *command.Settings) int64 {
 		return 0
 	}
 	v.going = true
-	own, all := v.shard.evictable(policy), v.shard.cfg.Memory.evictable(policy)
+	own, all := v.evictable(policy), v.shard.cfg.Memory.evictable(policy)
 	if own == 0 || all == 0 {
 		return 0
 	}
@@ -162,12 +162,13 @@ func (v *evictor) evict(settings *command.Settings, needBytes int64) bool {
 	if len(chosen) == 0 {
 		return false
 	}
-	return v.shard.proposeEviction(chosen) == nil
+	return v.propose(chosen) == nil
 }
 
-// proposeEviction puts the deletion of keys into the log and waits until it has executed.
+// propose puts the deletion of keys into the log and waits until it has executed.
 // An error means that this node lost the lead.
-func (s *Shard) proposeEviction(chosen []engine.Candidate) error {
+func (v *evictor) propose(chosen []engine.Candidate) error {
+	s := v.shard
 	op := fsm.Op{Args: make([][]byte, 0, 1+3*len(chosen))}
 	op.Args = append(op.Args, []byte("lockstep.evict"))
 	for i := range chosen {
@@ -177,7 +178,7 @@ func (s *Shard) proposeEviction(chosen []engine.Candidate) error {
 	return runOwn(s.ctx, fsm.Txn{Kind: fsm.KindEvict, Ops: []fsm.Op{op}}, func(bundle []byte, done func(Result)) {
 		// The deletion must not wait for room that only the deletion can make.
 		s.admit.force(1, len(bundle))
-		s.propose.take(newBundleCall(bundle, 1, done, &s.admit))
+		s.proposer.enqueue(newBundleCall(bundle, 1, done, &s.admit))
 	})
 }
 

@@ -71,7 +71,7 @@ func newLoneNode(t *testing.T, shards int, settings command.Settings) *loneNode 
 // serves waits until a shard serves.
 func (n *loneNode) serves(s *Shard) {
 	n.t.Helper()
-	n.until("leadership", func() bool { return s.Leads() && s.settledTerm.Load() == s.readyTerm.Load() })
+	n.until("leadership", func() bool { return s.Leads() && s.settings.settledTerm.Load() == s.readyTerm.Load() })
 	n.until("the settings", func() bool { return s.machine.Settings() == *n.settings.Load() })
 }
 
@@ -177,7 +177,7 @@ func (n *loneNode) must(shard int, args ...string) {
 func (n *loneNode) has(shard int, key string) bool {
 	ks := n.shards[shard].machine.Keyspace()
 	slot, found := ks.LockSlot([]byte(key)), false
-	n.shards[shard].lookInto(slot, func(ks *engine.Keyspace) { found = ks.Find(slot, 0, []byte(key)) != nil })
+	lookInto(n.shards[shard], slot, func(ks *engine.Keyspace) { found = ks.Find(slot, 0, []byte(key)) != nil })
 	return found
 }
 
@@ -337,7 +337,7 @@ func TestThoseThatWaitAreAnswered(t *testing.T) {
 		answers = make(chan error, count)
 		for i := range count {
 			b := fsm.Bundle{Txns: []fsm.Txn{{Proto: 2, Ops: []fsm.Op{{Args: [][]byte{[]byte("set"), fmt.Append(nil, i), []byte("v")}}}}}}
-			c := n.shards[0].admitted(&Offer{Bundle: fsm.AppendBundle(nil, &b), Txns: b.Txns}, func(r Result) { answers <- r.Err })
+			c := n.shards[0].proposer.admitted(&Offer{Bundle: fsm.AppendBundle(nil, &b), Txns: b.Txns}, func(r Result) { answers <- r.Err })
 			v.wait(c, 0)
 		}
 		return answers

@@ -79,7 +79,7 @@ func (v *evictor) demandOf(bundle []byte, settings *command.Settings, growth, ro
 	d := sum()
 	if d.bytes > max(room, 0) {
 		of = func(db int) *command.Sizes {
-			sizes.Value = func(key []byte) (int64, bool) { return v.shard.valueBytes(db, key) }
+			sizes.Value = func(key []byte) (int64, bool) { return v.valueBytes(db, key) }
 			return &sizes
 		}
 		d = sum()
@@ -97,8 +97,8 @@ func bounded(bytes int64) int64 {
 
 // valueBytes is the memory of a key's entry now, or 0 if there is no entry. known is
 // false if the answer would need a wait.
-func (s *Shard) valueBytes(db int, key []byte) (bytes int64, known bool) {
-	ks, locks := s.machine.Keyspace(), s.machine.Sched()
+func (v *evictor) valueBytes(db int, key []byte) (bytes int64, known bool) {
+	ks, locks := v.shard.machine.Keyspace(), v.shard.machine.Sched()
 	slot := ks.LockSlot(key)
 	var ticket sched.Ticket
 	access := sched.Access{Slots: []sched.SlotMode{{Slot: slot, Mode: sched.Shared}}}

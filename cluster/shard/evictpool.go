@@ -99,7 +99,7 @@ func (p *evictPool) choose(s *Shard, settings *command.Settings, needBytes int64
 	looked := 0
 	for draws := 0; !b.full() && draws < drawsMax; draws++ {
 		looked += max(p.draw(s, policy.Volatile(), samples*picksPerLock, score), 1)
-		p.take(&b, looked/samples)
+		p.moveBest(&b, looked/samples)
 		looked %= samples
 	}
 	return b.chosen
@@ -148,7 +148,7 @@ func (p *evictPool) draw(s *Shard, volatile bool, n int, score func(*engine.Cand
 	slot := int32(sort.Search(len(p.sums), func(i int) bool { return p.sums[i] > at }))
 	// Otherwise all keys of a small shard would be drawn, good candidates or not.
 	n = min(n, max(int(s.machine.Keyspace().Weight(slot, volatile)), 1))
-	s.lookInto(slot, func(ks *engine.Keyspace) { p.drawn = ks.Sample(p.drawn[:0], slot, volatile, n, rand.IntN) })
+	lookInto(s, slot, func(ks *engine.Keyspace) { p.drawn = ks.Sample(p.drawn[:0], slot, volatile, n, rand.IntN) })
 	fresh := 0
 	for i := range p.drawn {
 		if p.offer(scored{p.drawn[i], score(&p.drawn[i])}) {
@@ -159,7 +159,7 @@ func (p *evictPool) draw(s *Shard, volatile bool, n int, score func(*engine.Cand
 }
 
 // lookInto calls look while it holds a lock slot shared.
-func (s *Shard) lookInto(slot int32, look func(ks *engine.Keyspace)) {
+func lookInto(s *Shard, slot int32, look func(ks *engine.Keyspace)) {
 	var ticket sched.Ticket
 	access := sched.Access{Slots: []sched.SlotMode{{Slot: slot, Mode: sched.Shared}}}
 	// The order matters: nothing changes the keys of a state that is being replaced.
@@ -194,8 +194,8 @@ func (p *evictPool) insert(c scored) {
 	}
 }
 
-// take moves the best of the pool into the batch.
-func (p *evictPool) take(b *batch, n int) {
+// moveBest moves the best of the pool into the batch.
+func (p *evictPool) moveBest(b *batch, n int) {
 	for ; n > 0 && len(p.best) > 0 && !b.full(); n-- {
 		c := p.best[len(p.best)-1]
 		p.best = p.best[:len(p.best)-1]
@@ -227,7 +227,7 @@ func (p *evictPool) chooseNearest(s *Shard, b *batch) bool {
 			untilMs = slots[n].atMs
 		}
 		for _, d := range slots[:min(n, len(slots))] {
-			s.lookInto(d.slot, func(ks *engine.Keyspace) { found = ks.AppendNearest(found, d.slot, untilMs, evictKeysMax) })
+			lookInto(s, d.slot, func(ks *engine.Keyspace) { found = ks.AppendNearest(found, d.slot, untilMs, evictKeysMax) })
 		}
 		if n >= len(slots) || s.ctx.Err() != nil {
 			break

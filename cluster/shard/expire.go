@@ -3,8 +3,10 @@ package shard
 import (
 	"context"
 	"strconv"
+	"sync/atomic"
 	"time"
 
+	"lockstep/cluster/stepper"
 	"lockstep/engine"
 	"lockstep/engine/sched"
 	"lockstep/fsm"
@@ -19,23 +21,39 @@ const (
 	expireBytesMax = 256 << 10
 )
 
-// expireLoop deletes keys that are due, while this node leads. No result depends on it:
-// whether a key has expired follows from the log's time. The loop moves that time on and
+// expirer deletes keys that are due, while this node leads. No result depends on it:
+// whether a key has expired follows from the log's time. The expirer moves that time on and
 // frees the memory.
-func (s *Shard) expireLoop() {
-	s.expiry.Run(s.ctx, func(context.Context) time.Duration {
+type expirer struct {
+	shard *Shard
+	*stepper.Stepper
+	// off stops the leader from looking for due keys (DEBUG SET-ACTIVE-EXPIRE).
+	off atomic.Bool
+}
+
+func (x *expirer) init(s *Shard) {
+	x.shard = s
+	x.Stepper = stepper.New()
+}
+
+// SetActiveExpire turns the leader's search for due keys on or off.
+func (s *Shard) SetActiveExpire(on bool) { s.expirer.off.Store(!on) }
+
+func (x *expirer) loop() {
+	s := x.shard
+	x.Run(s.ctx, func(context.Context) time.Duration {
 		switch {
 		case !s.Leads():
 			return idleEvery
-		case s.expireOff.Load():
+		case x.off.Load():
 			return expireEvery
 		}
-		s.expireDue()
-		ks, nowMs := s.machine.Keyspace(), s.nowMs()
+		x.deleteDue()
+		ks, nowMs := s.machine.Keyspace(), s.clock.nowMs()
 		next, _ := ks.NextExpiryMs()
 		pause := untilDue(next, nowMs)
 		// A key that is due earlier than those that were seen ends the pause.
-		ks.WakeBefore(min(next, nowMs+pause.Milliseconds()), s.expiry.Kick)
+		ks.WakeBefore(min(next, nowMs+pause.Milliseconds()), x.Kick)
 		return pause
 	})
 }
@@ -46,9 +64,9 @@ func untilDue(dueMs, nowMs int64) time.Duration {
 	return time.Duration(min(max(dueMs-nowMs, 1), expireEvery.Milliseconds())) * time.Millisecond
 }
 
-func (s *Shard) expireDue() {
-	nowMs := s.nowMs()
-	due := s.collectDue(nowMs)
+func (x *expirer) deleteDue() {
+	s := x.shard
+	due := x.collectDue(s.clock.nowMs())
 	if len(due) == 0 {
 		return
 	}
@@ -60,11 +78,12 @@ func (s *Shard) expireDue() {
 	// An error means that this node lost the lead or that the shard is busy. The loop
 	// finds the keys again.
 	began := time.Now()
-	_ = s.proposeOwn(s.ctx, fsm.Txn{Kind: fsm.KindExpire, Ops: []fsm.Op{op}})
+	_ = s.proposer.own(s.ctx, fsm.Txn{Kind: fsm.KindExpire, Ops: []fsm.Op{op}})
 	s.cfg.Group.took(Expire, began)
 }
 
-func (s *Shard) collectDue(nowMs int64) []engine.Due {
+func (x *expirer) collectDue(nowMs int64) []engine.Due {
+	s := x.shard
 	var due []engine.Due
 	ks, locks := s.machine.Keyspace(), s.machine.Sched()
 	var ticket sched.Ticket

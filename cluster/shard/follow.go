@@ -32,7 +32,7 @@ type following struct {
 // have so many bytes. A waiting client then has its element when the write is answered.
 func (w *waiters) follow(calls []*bundleCall, bytes int) []following {
 	w.inherit()
-	if w.takers.Load() == 0 || !w.ofTerm(w.shard.group.Term()) {
+	if w.table.takers.Load() == 0 || !w.ofTerm(w.shard.group.Term()) {
 		return nil
 	}
 	f := follower{waiters: w, room: min(servedBytesMax, fsm.EntryBytesMax-bytes-servedRoomBytes)}
@@ -44,8 +44,8 @@ func (w *waiters) follow(calls []*bundleCall, bytes int) []following {
 
 // ofTerm reports whether the waiters belong to this term.
 func (w *waiters) ofTerm(term uint64) bool {
-	w.mu.Lock()
-	defer w.mu.Unlock()
+	w.table.mu.Lock()
+	defer w.table.mu.Unlock()
 	return w.term == term
 }
 
@@ -76,9 +76,9 @@ func (f *follower) bundle(of int, bundle []byte) {
 	fsm.EachTxn(bundle, func(t *fsm.Txn) {
 		f.fill(t)
 		if len(f.fills) > 0 {
-			f.waiters.mu.Lock()
+			f.waiters.table.mu.Lock()
 			f.serveLocked(of, place)
-			f.waiters.mu.Unlock()
+			f.waiters.table.mu.Unlock()
 		}
 		place++
 	})
@@ -115,16 +115,16 @@ func (f *follower) serveLocked(of, place int) {
 	for i := 0; i < len(f.fills); i++ {
 		fill := f.fills[i]
 		k := waitKey{db: fill.db, key: string(fill.Key), kind: fill.Kind}
-		f.waiters.eachQueueLocked(k, fill.Any, func(_ waitKey, q *waitQueue) {
-			f.takeLocked(q, fill, fsm.Behind{Txn: place}, of)
+		f.waiters.table.eachQueueLocked(k, fill.Any, func(_ waitKey, q *waitQueue) {
+			f.serveQueueLocked(q, fill, fsm.Behind{Txn: place}, of)
 		})
 	}
 }
 
-// takeLocked serves the oldest waiters of a queue, as many as the txn adds elements.
+// serveQueueLocked serves the oldest waiters of a queue, as many as the txn adds elements.
 // Waiters that are being served already do not count. Those whose serving may find
 // nothing are served once more.
-func (f *follower) takeLocked(q *waitQueue, fill filling, behind fsm.Behind, of int) {
+func (f *follower) serveQueueLocked(q *waitQueue, fill filling, behind fsm.Behind, of int) {
 	again := unknownMost
 	for _, x := range q.list {
 		switch {
@@ -152,7 +152,7 @@ func (w *waiters) serveBehindLocked(x *waiter, sure bool) *bundleCall {
 	if !sure {
 		x.unsure++
 	}
-	c := newBundleCall(nil, 1, func(r Result) { w.landed(x, r, sure) }, &w.shard.admit)
+	c := newBundleCall(nil, 1, func(r Result) { w.serveEnded(x, r, sure) }, &w.shard.admit)
 	c.left.Store(1)
 	w.shard.admit.force(1, 0)
 	return c

@@ -19,7 +19,7 @@ func BenchmarkFollow(b *testing.B) {
 		bundle.Txns = append(bundle.Txns, commandTxn("set", fmt.Sprint("key:", i), "a value"))
 	}
 	calls := []*bundleCall{newBundleCall(fsm.AppendBundle(nil, &bundle), txns, nil, &s.admit)}
-	s.waiters.takers.Store(1)
+	s.waiters.table.takers.Store(1)
 	f := follower{waiters: &s.waiters, room: servedBytesMax}
 	for b.Loop() {
 		f.bundle(0, calls[0].bundle)

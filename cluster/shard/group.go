@@ -121,13 +121,12 @@ type Group struct {
 	rounds    quorumRounds
 	proposals proposals
 	counts    GroupCounts
-	// latest is the latest configuration, committed or not.
-	latest atomic.Pointer[raftio.Configuration]
+	latest    roster
+	candidacy candidacy
+	tuning    tuning
+	transfer  transfer
 
 	raft atomic.Pointer[raft.Raft]
-	// configuring guards changes of the library's configuration. A transfer of leadership
-	// holds transferring.
-	configuring, transferring sync.Mutex
 	// mu is held while the group is opened or closed. It guards parts, closed, left.
 	mu     sync.Mutex
 	parts  *groupParts
@@ -161,7 +160,9 @@ func OpenGroup(cfg GroupConfig) (*Group, error) {
 	fatal := cfg.Fatal
 	cfg.Fatal = func(err error) { fatal(fmt.Errorf("group %d: %w", cfg.ID, err)) }
 	g := &Group{cfg: cfg, acks: raftio.NewAcks()}
-	g.latest.Store(&raftio.Configuration{})
+	g.latest.init(cfg.LocalID)
+	g.candidacy = candidacy{cfg: &g.cfg, latest: &g.latest, tuning: &g.tuning}
+	g.transfer.group = g
 	g.lease = raftio.NewLease(cfg.LocalID, ms(cfg.HeartbeatMs), g.acks)
 	g.rounds.ask = g.askQuorum
 	g.proposals.init()
@@ -199,7 +200,7 @@ func (g *Group) openLocked() error {
 	stores, err := raftio.OpenStores(&raftio.StoresConfig{
 		Dir: g.cfg.Dir, Kind: g.cfg.LogStore, Journal: g.cfg.Journal, Group: g.cfg.ID,
 		Guards: raftio.Guards{
-			Verify: g.verify, StallLimit: max(stallMin, 12*ms(g.cfg.HeartbeatMs)), Fatal: g.cfg.Fatal, Synced: g.cfg.Synced,
+			Verify: g.cfg.verify, StallLimit: max(stallMin, 12*ms(g.cfg.HeartbeatMs)), Fatal: g.cfg.Fatal, Synced: g.cfg.Synced,
 		},
 		Changed: g.configured, Log: log,
 	})
@@ -215,7 +216,7 @@ func (g *Group) openLocked() error {
 	p := &groupParts{stores: stores, notify: make(chan bool, 64), stop: make(chan struct{})}
 	stores.Snapshots.Arriving = g.cfg.Arriving
 	stores.Snapshots.Contradicted = func(index uint64) { go g.contradicted(p, index) }
-	p.stream = raftio.Members{StreamLayer: g.cfg.Transport.StreamLayer(g.cfg.ID), Has: g.has}
+	p.stream = raftio.Members{StreamLayer: g.cfg.Transport.StreamLayer(g.cfg.ID), Has: g.latest.has}
 	if hadState {
 		p.stream = raftio.NewHush(p.stream, raftio.Length(ms(g.cfg.HeartbeatMs)))
 	}
@@ -231,7 +232,7 @@ func (g *Group) openLocked() error {
 	p.fsm = &machineFSM{sm: g.cfg.SM, fatal: g.cfg.Fatal, writing: g.cfg.writing, counts: &g.counts, own: stores.Snapshots.Own, ownEnded: stores.Snapshots.OwnEnded}
 	p.fsm.tail.worked = g.cfg.Worked
 	rc := raftConfig(&g.cfg, p.notify, log)
-	short, err := g.fallsShort(p)
+	short, err := g.candidacy.fallsShort(p)
 	if err != nil {
 		return errors.Join(err, p.trans.Close(), stores.Close())
 	}
@@ -257,25 +258,26 @@ func (g *Group) openLocked() error {
 	g.raft.Store(p.raft)
 	g.parts = p
 	p.running.Go(func() { g.watchLeadership(p) })
-	p.running.Go(func() { g.boundLog(p) })
+	bound := logBound{cfg: &g.cfg, parts: p, acks: g.acks, tuning: &g.tuning}
+	p.running.Go(bound.loop)
 	if g.cfg.ProbeEvery > 0 {
-		p.running.Go(func() { g.probeDisk(p) })
+		p.running.Go(func() { p.probeDisk(g.cfg.ProbeEvery) })
 	}
 	if short {
-		p.running.Go(func() { g.catchUpWithPledge(p) })
+		p.running.Go(func() { g.candidacy.catchUpWithPledge(p) })
 		return nil
 	}
-	if err := g.standAlone(p); err != nil {
+	if err := g.candidacy.standAlone(p); err != nil {
 		g.cfg.Log.Warn("this start waits for an election", "group", g.cfg.ID, "err", err)
 	}
 	return nil
 }
 
-func (g *Group) verify(l *raft.Log) error {
-	if g.cfg.Verify == nil {
+func (c *GroupConfig) verify(l *raft.Log) error {
+	if c.Verify == nil {
 		return nil
 	}
-	return g.cfg.Verify(l.Data)
+	return c.Verify(l.Data)
 }
 
 // configured records the latest configuration.
@@ -309,7 +311,7 @@ func (g *Group) watchLeadership(p *groupParts) {
 		if leads && led == 0 {
 			led = term
 			g.cfg.OnLeader(term)
-			if err := g.noteAlone(p); err != nil {
+			if err := g.candidacy.noteAlone(p); err != nil {
 				g.cfg.Log.Warn("the next start waits for an election", "group", g.cfg.ID, "err", err)
 			}
 		}
@@ -383,7 +385,7 @@ func (g *Group) Bootstrap(servers []raft.Server) error {
 	case err != nil || len(servers) > 1:
 		return err
 	}
-	return g.stand(r)
+	return g.candidacy.stand(r)
 }
 
 // IsLeader reports whether this node believes that it leads.

@@ -145,76 +145,6 @@ func TestLeadershipIsGivenToWhoIsNamed(t *testing.T) {
 	}
 }
 
-// A replica becomes a voter when it has caught up. The acknowledgements of an earlier replica in
-// its place must not count for it.
-func TestWhoIsTakenInAgainHasAcknowledgedNothing(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t, 3, raftio.StoreBolt, steady)
-	w.write(30)
-	fresh := w.add("n4", raftio.StoreBolt, nil)
-	fresh.start()
-	leader := w.leader()
-	addr := raft.ServerAddress(fresh.door.addr)
-	w.must(leader.group.AddNonvoter(w.ctx(), fresh.id, addr, 0))
-	w.caughtUp(leader, fresh)
-	before := leader.group.Progress(fresh.id)
-	fresh.stop()
-	w.must(leader.group.Remove(w.ctx(), fresh.id, 0))
-	w.must(leader.group.AddNonvoter(w.ctx(), fresh.id, addr, 0))
-	if now := leader.group.Progress(fresh.id); before == 0 || now != 0 {
-		t.Errorf("index %d was acknowledged before it was removed, %d when it was taken in again", before, now)
-	}
-	// Changing the address of a server forgets nothing.
-	other := w.others(leader)[0]
-	w.until("an acknowledgement", func() bool { return leader.group.Progress(other.id) > 0 })
-	w.must(leader.group.AddVoter(w.ctx(), other.id, raft.ServerAddress(other.door.addr), 0))
-	if leader.group.Progress(other.id) == 0 {
-		t.Error("a member was forgotten")
-	}
-}
-
-func TestLearnerCatchesUpAndIsPromoted(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t, 3, raftio.StoreBolt, steady)
-	w.write(30)
-	fresh := w.add("n4", raftio.StoreBolt, nil)
-	fresh.start()
-	leader := w.leader()
-	_, index := leader.group.Members()
-	addr := raft.ServerAddress(fresh.door.addr)
-	w.must(leader.group.AddNonvoter(w.ctx(), fresh.id, addr, index))
-	w.caughtUp(leader, fresh)
-	w.until("a learner", func() bool { return fresh.group.Stats().Role == "learner" })
-	if age, ok := leader.group.LastAck(fresh.id); !ok || age > patience {
-		t.Errorf("last acknowledgement %v ago, %v", age, ok)
-	}
-
-	if err := leader.group.AddVoter(w.ctx(), fresh.id, addr, index); err == nil {
-		t.Error("a decision on an old configuration was carried out")
-	}
-	_, index = leader.group.Members()
-	w.must(leader.group.AddVoter(w.ctx(), fresh.id, addr, index))
-	if leader.group.Voters() != 4 {
-		t.Errorf("%d voters", leader.group.Voters())
-	}
-	w.write(5)
-	w.agree()
-	w.until("a voter", func() bool { return fresh.group.Voters() == 4 })
-
-	// The leader itself is removed.
-	_, index = leader.group.Members()
-	w.must(leader.group.Remove(w.ctx(), leader.id, index))
-	rest := w.others(leader)
-	w.write(5, rest...)
-	w.agree(rest...)
-	if leader.group.IsLeader() {
-		t.Error("the removed leader leads")
-	}
-	if err := leader.group.Append(w.ctx(), []byte("x")); !errors.Is(err, ErrNotProposed) {
-		t.Errorf("the removed leader: %v", err)
-	}
-}
-
 // A voter that has not joined yet, and may never, has none of the entries that were acknowledged
 // before.
 func TestAVoterCountsWhenItsPlaceIsCommitted(t *testing.T) {
@@ -229,7 +159,7 @@ func TestAVoterCountsWhenItsPlaceIsCommitted(t *testing.T) {
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		_ = n.group.AddVoter(ctx, "nobody", "127.0.0.1:1", 0)
+		_ = n.group.Changes().AddVoter(ctx, "nobody", "127.0.0.1:1", 0)
 	}()
 	w.until("two are to vote", func() bool { return n.group.Voters() == 2 })
 	if got := n.group.VotersCertain(); got != 1 {
@@ -400,7 +330,7 @@ func TestWhoWasTakenOutIsNotDialled(t *testing.T) {
 	gone.stop()
 	w.until("the removal", func() bool {
 		// An uncommitted removal may be taken back.
-		return w.leader(stay...).group.Remove(w.ctx(), gone.id, 0) == nil && !stay[0].group.has(gone.id)
+		return w.leader(stay...).group.Changes().Remove(w.ctx(), gone.id, 0) == nil && !stay[0].group.latest.has(gone.id)
 	})
 	gone.start()
 	if err := dial(gone); !errors.Is(err, raftio.ErrNoMember) {
@@ -408,8 +338,8 @@ func TestWhoWasTakenOutIsNotDialled(t *testing.T) {
 	}
 	w.must(dial(stay[1]))
 	w.until("its return", func() bool {
-		_ = w.leader(stay...).group.AddNonvoter(w.ctx(), gone.id, raft.ServerAddress(gone.door.addr), 0)
-		return stay[0].group.has(gone.id)
+		_ = w.leader(stay...).group.Changes().AddNonvoter(w.ctx(), gone.id, raft.ServerAddress(gone.door.addr), 0)
+		return stay[0].group.latest.has(gone.id)
 	})
 	w.must(dial(gone))
 }

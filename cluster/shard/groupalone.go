@@ -1,7 +1,6 @@
 package shard
 
 import (
-	"slices"
 	"time"
 
 	"github.com/hashicorp/raft"
@@ -32,10 +31,18 @@ var keyAlone = []byte("lockstep.alone")
 // a follower checks at once whether it has run out. So stand first makes it longer, by a
 // nanosecond, and then shorter.
 
+// candidacy says when this node stands for election: at once if it is the only voter, and
+// not before it has the log that a former replica of this node had.
+type candidacy struct {
+	cfg    *GroupConfig
+	latest *roster
+	tuning *tuning
+}
+
 // standAlone makes this node stand for election at once if it is certain that
 // there is no other leader.
-func (g *Group) standAlone(p *groupParts) error {
-	at, alone := g.alone()
+func (c *candidacy) standAlone(p *groupParts) error {
+	at, alone := c.latest.alone()
 	if !alone {
 		return nil
 	}
@@ -48,12 +55,12 @@ func (g *Group) standAlone(p *groupParts) error {
 	case led != at:
 		return nil
 	}
-	return g.stand(p.raft)
+	return c.stand(p.raft)
 }
 
 // noteAlone records that this node leads and is the only voter.
-func (g *Group) noteAlone(p *groupParts) error {
-	at, alone := g.alone()
+func (c *candidacy) noteAlone(p *groupParts) error {
+	at, alone := c.latest.alone()
 	// The order matters: alone was called first, so the configuration is in the leader's
 	// log.
 	if _, leads := leadership(p.raft); !alone || !leads || p.raft.LastIndex() < at {
@@ -65,32 +72,16 @@ func (g *Group) noteAlone(p *groupParts) error {
 	return p.stores.Stable.SetUint64(keyAlone, at)
 }
 
-// alone reports whether this node is the only voter of the latest configuration, and
-// returns the index of that configuration.
-func (g *Group) alone() (index uint64, alone bool) {
-	latest := g.latest.Load()
-	return latest.Index, slices.Equal(latest.Voters(), []raft.ServerID{g.cfg.LocalID})
-}
-
 // stand makes a follower check its timer now.
-func (g *Group) stand(r *raft.Raft) error {
-	heartbeat, election := ms(g.cfg.HeartbeatMs), ms(g.cfg.ElectionMs)
+func (c *candidacy) stand(r *raft.Raft) error {
+	heartbeat, election := ms(c.cfg.HeartbeatMs), ms(c.cfg.ElectionMs)
 	for _, longer := range []time.Duration{1, 0} {
-		err := g.configure(r, func(c *raft.ReloadableConfig) {
-			c.HeartbeatTimeout, c.ElectionTimeout = heartbeat+longer, election+longer
+		err := c.tuning.change(r, func(rc *raft.ReloadableConfig) {
+			rc.HeartbeatTimeout, rc.ElectionTimeout = heartbeat+longer, election+longer
 		})
 		if err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-// configure changes the part of a running library's configuration that can be changed.
-func (g *Group) configure(r *raft.Raft, change func(*raft.ReloadableConfig)) error {
-	g.configuring.Lock()
-	defer g.configuring.Unlock()
-	c := r.ReloadableConfig()
-	change(&c)
-	return r.ReloadConfig(c)
 }

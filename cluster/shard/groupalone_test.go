@@ -56,10 +56,10 @@ func TestWhoIsLeftAloneWaits(t *testing.T) {
 	w.write(3)
 	gone, left := w.nodes[0], w.add("n2", raftio.StoreBolt, waitLong)
 	left.start()
-	w.must(gone.group.AddVoter(w.ctx(), left.id, raft.ServerAddress(left.door.addr), 0))
+	w.must(gone.group.Changes().AddVoter(w.ctx(), left.id, raft.ServerAddress(left.door.addr), 0))
 	w.agree()
-	w.must(gone.group.Remove(w.ctx(), gone.id, 0))
-	w.until("the configuration", func() bool { _, alone := left.group.alone(); return alone })
+	w.must(gone.group.Changes().Remove(w.ctx(), gone.id, 0))
+	w.until("the configuration", func() bool { _, alone := left.group.latest.alone(); return alone })
 	left.set = func(c *GroupConfig) { c.HeartbeatMs, c.ElectionMs = 1000, 1000 }
 	left.stop()
 	begun := time.Now()

@@ -161,15 +161,6 @@ func (f *machineFSM) cutLocked() (Snapshot, error) {
 	return f.sm.Snapshot()
 }
 
-// openFSM is the machineFSM, as long as the group is open.
-func (g *Group) openFSM() (*machineFSM, error) {
-	p, err := g.openParts()
-	if err != nil {
-		return nil, err
-	}
-	return p.fsm, nil
-}
-
 // openParts returns the parts that live as long as the current Raft.
 func (g *Group) openParts() (*groupParts, error) {
 	g.mu.Lock()
@@ -183,20 +174,20 @@ func (g *Group) openParts() (*groupParts, error) {
 // cut captures this replica's state, which can be written while later entries are
 // applied.
 func (g *Group) cut() (Snapshot, error) {
-	f, err := g.openFSM()
+	p, err := g.openParts()
 	if err != nil {
 		return nil, err
 	}
-	return f.cut()
+	return p.fsm.cut()
 }
 
 // reload writes this replica's state to a file and loads it again.
 func (g *Group) reload() error {
-	f, err := g.openFSM()
+	p, err := g.openParts()
 	if err != nil {
 		return err
 	}
-	return f.reload()
+	return p.fsm.reload()
 }
 
 // fsmSnapshot is the raft.FSMSnapshot in front of a Snapshot.

@@ -389,7 +389,7 @@ func patient(nodes []*testNode, yes bool) {
 		timeout = ms(longMs)
 	}
 	for _, n := range nodes {
-		n.w.must(n.group.configure(n.group.raft.Load(), func(c *raft.ReloadableConfig) {
+		n.w.must(n.group.tuning.change(n.group.raft.Load(), func(c *raft.ReloadableConfig) {
 			c.HeartbeatTimeout, c.ElectionTimeout = timeout, timeout
 		}))
 	}

@@ -2,6 +2,7 @@ package shard
 
 import (
 	"math"
+	"sync"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
@@ -24,7 +25,7 @@ func raftConfig(cfg *GroupConfig, notify chan<- bool, log hclog.Logger) *raft.Co
 	c.LeaderLeaseTimeout = c.HeartbeatTimeout
 	c.MaxAppendEntries = appendEntriesMax
 	c.BatchApplyCh = true
-	// The library takes no snapshot by itself: boundLog decides.
+	// The library takes no snapshot by itself: logBound decides.
 	c.SnapshotThreshold = math.MaxUint64
 	c.TrailingLogs = uint64(cfg.TrailingEntries)
 	// A removed leader follows and receives nothing. The library does not decide whether
@@ -36,11 +37,24 @@ func raftConfig(cfg *GroupConfig, notify chan<- bool, log hclog.Logger) *raft.Co
 	return c
 }
 
+// tuning changes the part of a running library's configuration that can be changed.
+type tuning struct {
+	mu sync.Mutex // held while a configuration is replaced
+}
+
+func (t *tuning) change(r *raft.Raft, change func(*raft.ReloadableConfig)) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	c := r.ReloadableConfig()
+	change(&c)
+	return r.ReloadConfig(c)
+}
+
 // probeDisk makes a leader that writes nothing check its disk from time to time. A disk
 // that hangs is noticed by calls that wait for it. Without the check this leader would be
 // replaced only when a caller already waits.
-func (g *Group) probeDisk(p *groupParts) {
-	tick := time.NewTicker(g.cfg.ProbeEvery)
+func (p *groupParts) probeDisk(every time.Duration) {
+	tick := time.NewTicker(every)
 	defer tick.Stop()
 	written := p.stores.AppendedBytes()
 	for {

@@ -1,8 +1,6 @@
 package shard
 
 import (
-	"context"
-	"errors"
 	"slices"
 	"time"
 
@@ -70,83 +68,7 @@ func (g *Group) Short() bool {
 
 // Votes reports whether this node is a voter of the latest configuration, and so has
 // caught up with the group once.
-func (g *Group) Votes() bool { return slices.Contains(g.latest.Load().Voters(), g.cfg.LocalID) }
-
-// has reports whether a node is in the latest configuration.
-func (g *Group) has(id raft.ServerID) bool {
-	return slices.ContainsFunc(g.latest.Load().Servers, func(s raft.Server) bool { return s.ID == id })
-}
-
-// changeTimeout bounds one change of membership.
-const changeTimeout = 10 * time.Second
-
-// change carries out a change of configuration, with the read lease off meanwhile. It
-// ends with its raft.Raft at the latest, because the library forgets some accepted
-// changes when it shuts down.
-func (g *Group) change(ctx context.Context, begin func(r *raft.Raft, timeout time.Duration) raft.IndexFuture) error {
-	g.mu.Lock()
-	p := g.parts
-	g.mu.Unlock()
-	resume := g.lease.Suspend()
-	return classify(within(ctx, func() error {
-		defer resume()
-		answer := make(chan error, 1)
-		go func() { answer <- begin(p.raft, changeTimeout).Error() }()
-		select {
-		case err := <-answer:
-			return err
-		case <-p.stop:
-			return raft.ErrRaftShutdown
-		}
-	}))
-}
-
-// within waits for work that has no context of its own. If ctx ends first, the work
-// continues in the background.
-func within(ctx context.Context, work func() error) error {
-	done := make(chan error, 1)
-	go func() { done <- work() }()
-	select {
-	case err := <-done:
-		return err
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-}
-
-// AddNonvoter adds a server that receives the log and does not vote, or changes its
-// address. prevIndex is the index of the configuration that the decision is based on, or
-// 0 for any.
-func (g *Group) AddNonvoter(ctx context.Context, id raft.ServerID, addr raft.ServerAddress, prevIndex uint64) error {
-	if !g.has(id) {
-		// Acknowledgements of a former replica of that node do not count for the new one.
-		g.acks.Forget(id)
-	}
-	return g.change(ctx, func(r *raft.Raft, t time.Duration) raft.IndexFuture {
-		return r.AddNonvoter(id, addr, prevIndex, t)
-	})
-}
-
-// AddVoter makes a server a voter, or changes a voter's address.
-func (g *Group) AddVoter(ctx context.Context, id raft.ServerID, addr raft.ServerAddress, prevIndex uint64) error {
-	return g.change(ctx, func(r *raft.Raft, t time.Duration) raft.IndexFuture {
-		return r.AddVoter(id, addr, prevIndex, t)
-	})
-}
-
-// Remove removes a server.
-func (g *Group) Remove(ctx context.Context, id raft.ServerID, prevIndex uint64) error {
-	return g.change(ctx, func(r *raft.Raft, t time.Duration) raft.IndexFuture {
-		return r.RemoveServer(id, prevIndex, t)
-	})
-}
-
-// Demote makes a voter a learner.
-func (g *Group) Demote(ctx context.Context, id raft.ServerID, prevIndex uint64) error {
-	return g.change(ctx, func(r *raft.Raft, t time.Duration) raft.IndexFuture {
-		return r.DemoteVoter(id, prevIndex, t)
-	})
-}
+func (g *Group) Votes() bool { return g.latest.votes() }
 
 // Progress is the index up to which a member has acknowledged the log in this term. It
 // returns 0 if the member has acknowledged nothing yet.
@@ -166,15 +88,6 @@ func (g *Group) Sending(id raft.ServerID) (sent, size int64) {
 	p := g.parts
 	g.mu.Unlock()
 	return p.trans.Sending(id)
-}
-
-// TakeSnapshot writes a snapshot and cuts the log.
-func (g *Group) TakeSnapshot() error {
-	err := g.raft.Load().Snapshot().Error()
-	if errors.Is(err, raft.ErrNothingNewToSnapshot) {
-		return nil
-	}
-	return err
 }
 
 // GroupStats is the state of a replica.

@@ -26,13 +26,13 @@ func (g *Group) Left() raftio.Pledge {
 // Such a replica must not stand for election: if its part of the log names no other
 // voter, it would win by its own vote. So its timer never runs out until its leader has
 // sent it the rest.
-func (g *Group) fallsShort(p *groupParts) (bool, error) {
+func (c *candidacy) fallsShort(p *groupParts) (bool, error) {
 	term, index, err := p.stores.End()
-	return !g.cfg.Pledge.Keeps(term, index), err
+	return !c.cfg.Pledge.Keeps(term, index), err
 }
 
 // catchUpWithPledge gives the replica its timers when its log is long enough.
-func (g *Group) catchUpWithPledge(p *groupParts) {
+func (c *candidacy) catchUpWithPledge(p *groupParts) {
 	tick := time.NewTicker(pledgeLookEvery)
 	defer tick.Stop()
 	for {
@@ -41,12 +41,12 @@ func (g *Group) catchUpWithPledge(p *groupParts) {
 		case <-p.stop:
 			return
 		}
-		short, err := g.fallsShort(p)
+		short, err := c.fallsShort(p)
 		if err == nil && !short {
-			err = g.stand(p.raft)
+			err = c.stand(p.raft)
 		}
 		if err != nil {
-			g.cfg.Log.Warn("a replica that was here before had more of the log", "group", g.cfg.ID, "err", err)
+			c.cfg.Log.Warn("a replica that was here before had more of the log", "group", c.cfg.ID, "err", err)
 			continue
 		}
 		if !short {

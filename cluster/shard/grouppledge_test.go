@@ -23,7 +23,7 @@ func founded(t *testing.T, store string) (w *world, founder, leader *testNode) {
 		n := w.add(id, store, steady)
 		n.start()
 		w.until(id+" votes", func() bool {
-			_ = founder.group.AddVoter(w.ctx(), n.id, raft.ServerAddress(n.door.addr), 0)
+			_ = founder.group.Changes().AddVoter(w.ctx(), n.id, raft.ServerAddress(n.door.addr), 0)
 			return n.group.Votes()
 		})
 	}
@@ -48,8 +48,8 @@ func (w *world) removed(n *testNode) (begin []*raft.Log, left raftio.Pledge) {
 			_ = n.group.TransferTo(w.ctx(), "")
 			return false
 		}
-		_ = leader.group.Remove(w.ctx(), n.id, 0)
-		return !leader.group.has(n.id)
+		_ = leader.group.Changes().Remove(w.ctx(), n.id, 0)
+		return !leader.group.latest.has(n.id)
 	})
 	w.write(5, w.others(n)...)
 	for i := uint64(1); i <= 4; i++ {
@@ -94,7 +94,7 @@ func TestAReplicaThatCameAgainDoesNotLeadWithAPartOfTheLog(t *testing.T) {
 			}
 			w.until("it votes again", func() bool {
 				leader := w.leader(w.others(founder)...).group
-				_ = leader.AddVoter(w.ctx(), founder.id, raft.ServerAddress(founder.door.addr), 0)
+				_ = leader.Changes().AddVoter(w.ctx(), founder.id, raft.ServerAddress(founder.door.addr), 0)
 				return founder.group.Votes() && founder.group.Voters() == 3
 			})
 			w.write(3)
@@ -133,16 +133,16 @@ func TestAReplicaThatCameAgainElectsNobodyBelowTheFormer(t *testing.T) {
 	cut.start()
 	d := w.add("n4", raftio.StoreBolt, steady)
 	d.start()
-	w.must(leader.group.AddNonvoter(w.ctx(), d.id, raft.ServerAddress(d.door.addr), 0))
+	w.must(leader.group.Changes().AddNonvoter(w.ctx(), d.id, raft.ServerAddress(d.door.addr), 0))
 	w.agree()
 	cutOff([]*testNode{cut}, []*testNode{leader, d}, true)
 	w.until("n4 votes", func() bool {
-		_ = leader.group.AddVoter(w.ctx(), d.id, raft.ServerAddress(d.door.addr), 0)
+		_ = leader.group.Changes().AddVoter(w.ctx(), d.id, raft.ServerAddress(d.door.addr), 0)
 		return d.group.Votes()
 	})
 	w.until("the other is out", func() bool {
-		_ = leader.group.Remove(w.ctx(), x.id, 0)
-		return !leader.group.has(x.id)
+		_ = leader.group.Changes().Remove(w.ctx(), x.id, 0)
+		return !leader.group.latest.has(x.id)
 	})
 	w.write(5, leader, d)
 	x.stop()

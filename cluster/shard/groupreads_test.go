@@ -162,7 +162,7 @@ func TestNoLeaseOutlivesATransferOrAChange(t *testing.T) {
 		cutOff(w.nodes[:1], rest, true)
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
-		go func() { _ = g.Demote(ctx, rest[0].id, 0) }()
+		go func() { _ = g.Changes().Demote(ctx, rest[0].id, 0) }()
 		w.until("the change begins", func() bool { return g.Voters() == 2 })
 		if g.lease.Valid(term) {
 			t.Error("the lease is on")
@@ -270,7 +270,7 @@ func TestAForgottenChangeEndsWithItsRaft(t *testing.T) {
 	w.must(g.TakeSnapshot())
 	begun, ended := make(chan struct{}), make(chan error, 1)
 	go func() {
-		ended <- g.change(w.ctx(), func(*raft.Raft, time.Duration) raft.IndexFuture { close(begun); return forgotten{} })
+		ended <- g.Changes().change(w.ctx(), func(*raft.Raft, time.Duration) raft.IndexFuture { close(begun); return forgotten{} })
 	}()
 	<-begun
 	if g.lease.Valid(g.Term()) {

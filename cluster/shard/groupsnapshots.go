@@ -1,11 +1,14 @@
 package shard
 
 import (
+	"errors"
 	"slices"
 	"sync"
 	"time"
 
 	"github.com/hashicorp/raft"
+
+	"lockstep/cluster/raftio"
 )
 
 const (
@@ -110,9 +113,17 @@ func (t *logTail) length() logLength {
 	return logLength{now.entries - t.covered.entries, now.bytes - t.covered.bytes, now.work - t.covered.work}
 }
 
-// boundLog takes the snapshots that cut the log. The library's own rule counts only
+// logBound takes the snapshots that cut the log. The library's own rule counts only
 // entries, and an entry may have a hundred bytes or a megabyte.
-func (g *Group) boundLog(p *groupParts) {
+type logBound struct {
+	cfg    *GroupConfig
+	parts  *groupParts
+	acks   *raftio.Acks
+	tuning *tuning
+}
+
+func (b *logBound) loop() {
+	p := b.parts
 	tick := time.NewTicker(logLookEvery)
 	defer tick.Stop()
 	var rested time.Time
@@ -123,19 +134,19 @@ func (g *Group) boundLog(p *groupParts) {
 			return
 		}
 		length := p.fsm.tail.length()
-		if time.Now().Before(rested) || !g.isDue(p, length) {
+		if time.Now().Before(rested) || !b.isDue(length) {
 			continue
 		}
-		g.boundTrailing(p, length)
-		_ = g.TakeSnapshot() // the library logs the error
+		b.boundTrailing(length)
+		_ = takeSnapshot(p.raft) // the library logs the error
 		rested = time.Now().Add(snapshotEvery)
 	}
 }
 
 // isDue reports whether a snapshot should be taken.
-func (g *Group) isDue(p *groupParts, length logLength) bool {
-	least := g.cfg.logMax(0)
-	return least.reached(length, false) && g.cfg.logMax(p.snapshotBytes()).reached(length, g.isAwaited(p))
+func (b *logBound) isDue(length logLength) bool {
+	least := b.cfg.logMax(0)
+	return least.reached(length, false) && b.cfg.logMax(b.parts.snapshotBytes()).reached(length, b.isAwaited())
 }
 
 // snapshotBytes is the length of the newest snapshot. It returns 0 if there is none.
@@ -150,25 +161,37 @@ func (p *groupParts) snapshotBytes() uint64 {
 // isAwaited reports whether a member needs the log, because a snapshot is being sent to
 // it or was sent lately: the member needs the entries since the snapshot. If they were
 // cut meanwhile, it would need another snapshot, and under load that would never end.
-func (g *Group) isAwaited(p *groupParts) bool {
+func (b *logBound) isAwaited() bool {
+	p := b.parts
 	if p.raft.State() != raft.Leader {
 		return false
 	}
-	last := p.raft.LastIndex()
-	return slices.ContainsFunc(p.trans.Installing(heldAfter), func(id raft.ServerID) bool { return g.Progress(id)+heldClose < last })
+	last, term := p.raft.LastIndex(), p.raft.CurrentTerm()
+	return slices.ContainsFunc(p.trans.Installing(heldAfter), func(id raft.ServerID) bool { return b.acks.Match(id, term)+heldClose < last })
 }
 
 // boundTrailing sets how many entries stay behind a snapshot. If they are as long as the
 // latest ones, they have no more bytes than the log may have without a snapshot.
-func (g *Group) boundTrailing(p *groupParts, length logLength) {
-	most := g.cfg.logMax(p.snapshotBytes())
-	entries := uint64(float64(g.cfg.TrailingEntries) * float64(most.bytes) / float64(g.cfg.SnapshotBytes))
-	err := g.configure(p.raft, func(c *raft.ReloadableConfig) {
+func (b *logBound) boundTrailing(length logLength) {
+	most := b.cfg.logMax(b.parts.snapshotBytes())
+	entries := uint64(float64(b.cfg.TrailingEntries) * float64(most.bytes) / float64(b.cfg.SnapshotBytes))
+	err := b.tuning.change(b.parts.raft, func(c *raft.ReloadableConfig) {
 		c.TrailingLogs = trailing(entries, most.bytes, length.bytes, length.entries)
 	})
 	if err != nil {
-		g.cfg.Log.Warn("the length of the log behind snapshots could not be set", "group", g.cfg.ID, "err", err)
+		b.cfg.Log.Warn("the length of the log behind snapshots could not be set", "group", b.cfg.ID, "err", err)
 	}
+}
+
+// TakeSnapshot writes a snapshot and cuts the log.
+func (g *Group) TakeSnapshot() error { return takeSnapshot(g.raft.Load()) }
+
+func takeSnapshot(r *raft.Raft) error {
+	err := r.Snapshot().Error()
+	if errors.Is(err, raft.ErrNothingNewToSnapshot) {
+		return nil
+	}
+	return err
 }
 
 // trailing is how many entries may stay: at most entriesMax, and at most as many as fit

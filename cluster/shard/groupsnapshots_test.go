@@ -108,7 +108,8 @@ func TestALongStateIsWrittenOutLessOften(t *testing.T) {
 	due := func(bytes uint64) bool {
 		tail := &n.group.parts.fsm.tail
 		w.until("a log of some length", func() bool { return tail.length().bytes >= bytes })
-		return n.group.isDue(n.group.parts, tail.length())
+		bound := logBound{cfg: &n.group.cfg, parts: n.group.parts, acks: n.group.acks}
+		return bound.isDue(tail.length())
 	}
 	w.must(n.group.Append(w.ctx(), make([]byte, 65<<10)))
 	w.until("the first snapshot", func() bool { return n.group.Counts().Snapshots.Load() == 1 })

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/hashicorp/raft"
@@ -37,14 +38,21 @@ type Handover interface {
 // library only after the server has acknowledged the whole log, and accepts no entries at
 // the end of that wait.
 func (g *Group) TransferTo(ctx context.Context, id raft.ServerID) error {
-	return within(ctx, func() error { return g.transfer(id) })
+	return within(ctx, func() error { return g.transfer.give(id) })
 }
 
-func (g *Group) transfer(id raft.ServerID) error {
-	if !g.transferring.TryLock() {
+// transfer gives the leadership of a group away.
+type transfer struct {
+	group *Group
+	mu    sync.Mutex // held while a transfer is under way
+}
+
+func (t *transfer) give(id raft.ServerID) error {
+	if !t.mu.TryLock() {
 		return raft.ErrLeadershipTransferInProgress
 	}
-	defer g.transferring.Unlock()
+	defer t.mu.Unlock()
+	g := t.group
 	if g.Short() {
 		return errShort
 	}
@@ -58,16 +66,16 @@ func (g *Group) transfer(id raft.ServerID) error {
 		return raft.ErrNotLeader
 	}
 	if id == "" {
-		id = g.furthest(term)
+		id = t.furthest(term)
 	}
-	addr, err := g.addressOf(id)
-	if err != nil {
-		return err
+	addr, votes := g.latest.voterAt(id)
+	if !votes {
+		return fmt.Errorf("%s is no voter of group %d", id, g.cfg.ID)
 	}
 	// A long entry may take a while to reach that server, and new ones are accepted
 	// meanwhile.
 	now := r.LastIndex()
-	if err := g.awaitCaughtUp(r, term, id, func() uint64 { return now }); err != nil {
+	if err := t.awaitCaughtUp(r, term, id, func() uint64 { return now }); err != nil {
 		return err
 	}
 	var handover Handover
@@ -77,7 +85,7 @@ func (g *Group) transfer(id raft.ServerID) error {
 	}
 	g.proposals.refuse(true)
 	defer g.proposals.refuse(false)
-	if err := g.awaitCaughtUp(r, term, id, r.LastIndex); err != nil {
+	if err := t.awaitCaughtUp(r, term, id, r.LastIndex); err != nil {
 		return err
 	}
 	if handover != nil {
@@ -101,7 +109,8 @@ func awaitFuture(f raft.Future, stop <-chan struct{}) error {
 
 // furthest is the other voter that has acknowledged most of the log. Of several, it is
 // the one that was heard last.
-func (g *Group) furthest(term uint64) (best raft.ServerID) {
+func (t *transfer) furthest(term uint64) (best raft.ServerID) {
+	g := t.group
 	var match uint64
 	var sent time.Duration
 	for _, id := range g.latest.Load().Voters() {
@@ -113,18 +122,10 @@ func (g *Group) furthest(term uint64) (best raft.ServerID) {
 	return best
 }
 
-func (g *Group) addressOf(id raft.ServerID) (raft.ServerAddress, error) {
-	for _, s := range g.latest.Load().Servers {
-		if s.ID == id && s.Suffrage == raft.Voter {
-			return s.Address, nil
-		}
-	}
-	return "", fmt.Errorf("%s is no voter of group %d", id, g.cfg.ID)
-}
-
 // awaitCaughtUp waits until a server has acknowledged the log up to an index, but no
 // longer than an election takes.
-func (g *Group) awaitCaughtUp(r *raft.Raft, term uint64, id raft.ServerID, upTo func() uint64) error {
+func (t *transfer) awaitCaughtUp(r *raft.Raft, term uint64, id raft.ServerID, upTo func() uint64) error {
+	g := t.group
 	if id == g.cfg.LocalID {
 		return nil // the library reports what is wrong
 	}
@@ -148,7 +149,8 @@ func (g *Group) awaitCaughtUp(r *raft.Raft, term uint64, id raft.ServerID, upTo 
 
 // beginsBehind reports whether the term that this node leads starts right after the entry
 // at index, which has the term before. known is false if that cannot be said yet.
-func (g *Group) beginsBehind(before, index uint64) (term uint64, yes, known bool) {
+func (t *transfer) beginsBehind(before, index uint64) (term uint64, yes, known bool) {
+	g := t.group
 	term, leads := g.Leadership()
 	// The caller may delay shutdown, which holds the lock.
 	if !leads || !g.mu.TryLock() {

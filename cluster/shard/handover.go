@@ -33,7 +33,7 @@ import (
 // These bound how long a transfer waits for entries on their way, and then for the list
 // to arrive. The order of the clients is not worth more.
 const (
-	landMax = time.Second
+	runMax  = time.Second
 	handMax = time.Second
 )
 
@@ -58,10 +58,10 @@ type inheritance struct {
 	waits      []Wait
 }
 
-// HandOver implements Heirs.
-func (s *Shard) HandOver() Handover {
-	s.waiters.hold(true)
-	return &handover{s: s}
+// handOver starts a handover: from now on nothing changes for the waiting clients.
+func (w *waiters) handOver() Handover {
+	w.hold(true)
+	return &handover{s: w.shard}
 }
 
 // handover is the state of one transfer.
@@ -74,12 +74,12 @@ type handover struct {
 // Hand implements Handover.
 func (h *handover) Hand(to raft.ServerAddress, term, last uint64) {
 	s := h.s
-	if s.cfg.SendList == nil || s.waiters.takers.Load() == 0 {
+	if s.cfg.SendList == nil || s.waiters.table.takers.Load() == 0 {
 		return
 	}
-	ctx, cancel := context.WithTimeout(s.ctx, landMax)
+	ctx, cancel := context.WithTimeout(s.ctx, runMax)
 	defer cancel()
-	if s.awaitLanded(ctx, last) != nil {
+	if h.awaitRun(ctx, last) != nil {
 		return
 	}
 	ctx, cancel = context.WithTimeout(s.ctx, handMax)
@@ -98,8 +98,9 @@ func (h *handover) Hand(to raft.ServerAddress, term, last uint64) {
 	}
 }
 
-// awaitLanded waits until all entries of the log up to an index have run.
-func (s *Shard) awaitLanded(ctx context.Context, last uint64) error {
+// awaitRun waits until all entries of the log up to an index have run.
+func (h *handover) awaitRun(ctx context.Context, last uint64) error {
+	s := h.s
 	for s.group.raft.Load().CommitIndex() < last && ctx.Err() == nil {
 		pause(ctx, committedEvery)
 	}
@@ -115,7 +116,7 @@ func (s *Shard) awaitLanded(ctx context.Context, last uint64) error {
 // the list over.
 func (h *handover) End() {
 	h.s.work(func() {
-		for h.handed && h.s.group.IsLeader() && h.s.proposeTick(h.s.ctx) != nil {
+		for h.handed && h.s.group.IsLeader() && h.s.proposer.tick(h.s.ctx) != nil {
 			pause(h.s.ctx, waitersPause)
 		}
 		h.s.waiters.hold(false)
@@ -127,28 +128,28 @@ const waitersPause = 10 * time.Millisecond
 
 // hold freezes the waiting clients, or releases them.
 func (w *waiters) hold(yes bool) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
+	w.table.mu.Lock()
+	defer w.table.mu.Unlock()
 	w.holding = yes
 	if yes {
 		return
 	}
-	keys := make([]waitKey, 0, len(w.keys))
-	for k := range w.keys { // order does not matter: all are looked at
+	keys := make([]waitKey, 0, len(w.table.keys))
+	for k := range w.table.keys { // order does not matter: all are looked at
 		keys = append(keys, k)
 	}
-	w.lookLaterLocked(keys, nil)
-	for _, x := range w.byID {
+	w.looker.laterLocked(keys, nil)
+	for _, x := range w.table.byID {
 		w.restLocked(x)
 	}
 }
 
 // lists encodes the waiting clients, the oldest first, in messages.
 func (w *waiters) lists() (lists [][]byte) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
+	w.table.mu.Lock()
+	defer w.table.mu.Unlock()
 	var all []*waiter
-	for _, x := range w.byID {
+	for _, x := range w.table.byID {
 		if !x.shared && !x.over && x.flying == 0 && !x.last {
 			all = append(all, x)
 		}
@@ -191,8 +192,8 @@ func (s *Shard) TakeList(list []byte) error {
 		list = list[width+int(n):]
 	}
 	w := &s.waiters
-	w.mu.Lock()
-	defer w.mu.Unlock()
+	w.table.mu.Lock()
+	defer w.table.mu.Unlock()
 	if w.heir == nil || w.heir.last != last || w.heir.term != term {
 		w.heir = &inheritance{last: last, term: term}
 	}
@@ -207,18 +208,18 @@ func (s *Shard) TakeList(list []byte) error {
 // inherit takes over the list that this node was handed, if there is one and it is still
 // valid in the term that this node leads.
 func (w *waiters) inherit() {
-	w.mu.Lock()
+	w.table.mu.Lock()
 	heir := w.heir
-	w.mu.Unlock()
+	w.table.mu.Unlock()
 	if heir == nil {
 		return
 	}
-	term, holds, known := w.shard.group.beginsBehind(heir.term, heir.last)
+	term, holds, known := w.shard.group.transfer.beginsBehind(heir.term, heir.last)
 	if !known {
 		return
 	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
+	w.table.mu.Lock()
+	defer w.table.mu.Unlock()
 	if w.heir != heir {
 		return
 	}
@@ -226,12 +227,12 @@ func (w *waiters) inherit() {
 	if !holds {
 		return
 	}
-	w.beginLocked(term)
+	w.beginTermLocked(term)
 	road := roadSince(time.Now())
 	var all []*waiter
 	for i := range heir.waits {
 		wait := &heir.waits[i]
-		if w.byID[wait.ID] != nil {
+		if w.table.byID[wait.ID] != nil {
 			continue
 		}
 		if x := w.enterLocked(wait, road, nil); x != nil {
@@ -241,7 +242,7 @@ func (w *waiters) inherit() {
 	}
 	w.shard.work(func() {
 		for _, x := range all {
-			w.look(x.keys, x)
+			w.looker.look(x.keys, x)
 		}
 	})
 }

@@ -59,7 +59,7 @@ func TestAPlannedTransferKeepsTheOrder(t *testing.T) {
 
 // hand makes the leader hand its list to the others, as before a transfer that fails.
 func (w *waiting) hand() Handover {
-	h := w.HandOver()
+	h := w.waiters.handOver()
 	for _, n := range w.others(w.n) {
 		h.Hand(raft.ServerAddress(n.door.addr), w.n.group.Term(), w.n.group.raft.Load().LastIndex())
 	}
@@ -82,8 +82,8 @@ func TestAListLapsesWhenTheLeaderGoesOn(t *testing.T) {
 	w.do("rpush p x")
 	h.End()
 	w.until("it goes on", func() bool {
-		w.waiters.mu.Lock()
-		defer w.waiters.mu.Unlock()
+		w.waiters.table.mu.Lock()
+		defer w.waiters.table.mu.Unlock()
 		return !w.waiters.holding
 	})
 	w.want("who ends then", c.ask(), "nothing")
@@ -106,7 +106,7 @@ func TestWhatComesDuringAHandoverIsServed(t *testing.T) {
 	w := newWaitingOfThree(t)
 	c := w.client("blpop q 0")
 	told := c.waits()
-	h := w.HandOver()
+	h := w.waiters.handOver()
 	w.exec(fsm.KindCommand, "rpush other a", "copy other q db 1", "swapdb 0 1")
 	w.silent("while the leadership is given away", told)
 	h.End()

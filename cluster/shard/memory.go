@@ -15,16 +15,16 @@ type Memory struct {
 	shards atomic.Pointer[[]*Shard]
 }
 
-// join adds a shard to the sum.
-func (m *Memory) join(s *Shard) {
+// add adds a shard to the sum.
+func (m *Memory) add(s *Shard) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	all := append([]*Shard{s}, m.all()...)
 	m.shards.Store(&all)
 }
 
-// leave removes a shard from the sum.
-func (m *Memory) leave(s *Shard) {
+// remove removes a shard from the sum.
+func (m *Memory) remove(s *Shard) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	all := slices.DeleteFunc(slices.Clone(m.all()), func(x *Shard) bool { return x == s })
@@ -51,15 +51,15 @@ func (m *Memory) UsedBytes() int64 {
 func (m *Memory) evictable(p command.Policy) int64 {
 	var sum int64
 	for _, s := range m.all() {
-		sum += s.evictable(p)
+		sum += s.evictor.evictable(p)
 	}
 	return sum
 }
 
 // evictable is this shard's part of Memory.evictable: bytes, or the number of keys if the
 // policy may evict only some keys.
-func (s *Shard) evictable(p command.Policy) int64 {
-	ks := s.machine.Keyspace()
+func (v *evictor) evictable(p command.Policy) int64 {
+	ks := v.shard.machine.Keyspace()
 	switch {
 	case p == command.PolicyNone:
 		return 0

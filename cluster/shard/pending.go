@@ -175,8 +175,8 @@ func (p *pending) add(e *pendingEntry) {
 	p.mu.Unlock()
 }
 
-// take removes an entry. It returns nil if the entry is gone.
-func (p *pending) take(id fsm.EntryID) *pendingEntry {
+// remove removes an entry. It returns nil if the entry is gone.
+func (p *pending) remove(id fsm.EntryID) *pendingEntry {
 	p.mu.Lock()
 	e := p.entries[id]
 	delete(p.entries, id)
@@ -187,7 +187,7 @@ func (p *pending) take(id fsm.EntryID) *pendingEntry {
 // Receiver implements fsm.Sink. An entry is applied only once, so pending forgets it
 // here. Its replies reach their calls through the receiver.
 func (p *pending) Receiver(id fsm.EntryID) fsm.Receiver {
-	if e := p.take(id); e != nil {
+	if e := p.remove(id); e != nil {
 		e.proposal.Applied()
 		return e
 	}
@@ -196,7 +196,7 @@ func (p *pending) Receiver(id fsm.EntryID) fsm.Receiver {
 
 // fail answers the calls of an entry that has not been applied here.
 func (p *pending) fail(id fsm.EntryID, err error) {
-	if e := p.take(id); e != nil {
+	if e := p.remove(id); e != nil {
 		e.fail(err)
 	}
 }

@@ -14,7 +14,7 @@ func TestAResultSaysWhetherItIsAlone(t *testing.T) {
 	w.set("k", "v")
 	// By then the first entries of a leader have landed.
 	w.until("it serves", w.leader().shard.Leads)
-	p := &w.leader().shard.propose
+	p := &w.leader().shard.proposer
 	// This stands for an entry on its way: bundles that come meanwhile go into one entry.
 	hold := func(yes bool) {
 		p.mu.Lock()

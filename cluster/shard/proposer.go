@@ -79,7 +79,7 @@ func (s *Shard) Propose(o Offer, done func(Result)) {
 		done(Result{Err: cluster.ErrNotLeader})
 		return
 	}
-	c := s.admitted(&o, done)
+	c := s.proposer.admitted(&o, done)
 	if c == nil {
 		return
 	}
@@ -101,7 +101,8 @@ func (s *Shard) Propose(o Offer, done func(Result)) {
 }
 
 // admitted admits a bundle. It returns nil if the bundle was refused.
-func (s *Shard) admitted(o *Offer, done func(Result)) *bundleCall {
+func (p *proposer) admitted(o *Offer, done func(Result)) *bundleCall {
+	s := p.shard
 	if !s.group.IsLeader() {
 		done(Result{Err: cluster.ErrNotLeader})
 		return nil
@@ -115,8 +116,8 @@ func (s *Shard) admitted(o *Offer, done func(Result)) *bundleCall {
 	return c
 }
 
-// take queues a bundle.
-func (p *proposer) take(c *bundleCall) {
+// enqueue makes a bundle wait for the next entry.
+func (p *proposer) enqueue(c *bundleCall) {
 	c.left.Store(int32(len(c.replies)))
 	if !p.push(c) {
 		c.finish(Result{Err: cluster.ErrShuttingDown})
@@ -196,7 +197,7 @@ func (p *proposer) next() {
 		}
 		p.landed(len(calls), began)
 	})
-	b := fsm.NewEntryBuilder(s.cfg.Group.ID, e.id, s.nowMs(), bytes)
+	b := fsm.NewEntryBuilder(s.cfg.Group.ID, e.id, s.clock.nowMs(), bytes)
 	calls[0].alone = len(calls) == 1 && len(served) == 0
 	for i, c := range calls {
 		n := 0
@@ -246,18 +247,18 @@ func proposeError(err error) error {
 	return cluster.ErrUnknown
 }
 
-// proposeOwn puts one txn of the leader's own into the log and waits until it has
+// own puts one txn of the leader's own into the log and waits until it has
 // executed.
-func (s *Shard) proposeOwn(ctx context.Context, t fsm.Txn) error {
-	return runOwn(ctx, t, s.queueOwn)
+func (p *proposer) own(ctx context.Context, t fsm.Txn) error {
+	return runOwn(ctx, t, p.queueOwn)
 }
 
 // queueOwn queues a txn of the leader's own. It needs no memory and no room for work, and
 // does not depend on the time.
-func (s *Shard) queueOwn(bundle []byte, done func(Result)) {
+func (p *proposer) queueOwn(bundle []byte, done func(Result)) {
 	o := Offer{Bundle: bundle, Txns: make([]fsm.Txn, 1), Again: true}
-	if c := s.admitted(&o, done); c != nil {
-		s.propose.take(c)
+	if c := p.admitted(&o, done); c != nil {
+		p.enqueue(c)
 	}
 }
 
@@ -274,6 +275,7 @@ func runOwn(ctx context.Context, t fsm.Txn, propose func(bundle []byte, done fun
 	}
 }
 
-func (s *Shard) proposeTick(ctx context.Context) error {
-	return s.proposeOwn(ctx, fsm.Txn{Kind: fsm.KindTick})
+// tick moves the log's time on, and returns when that entry has executed.
+func (p *proposer) tick(ctx context.Context) error {
+	return p.own(ctx, fsm.Txn{Kind: fsm.KindTick})
 }

@@ -19,6 +19,21 @@ const dueRetriesMax = 8
 // next call: a client may ask for a thousand large values at once.
 const readBytesMax = 1 << 20
 
+// reads answers a shard's reads.
+type reads struct {
+	shard *Shard
+	ticks ticker
+	// using is held shared while a read uses the state machine, which keeps it open. It guards
+	// closed.
+	using  sync.RWMutex
+	closed bool
+}
+
+func (r *reads) init(s *Shard) {
+	r.shard = s
+	r.ticks.init(s)
+}
+
 // Read answers read-only txns in order, one after the other. It leaves the last ones out
 // if the replies are large. It returns ErrNotLeader if this node cannot prove that it
 // leads, and ends with ctx or at the deadline.
@@ -27,49 +42,59 @@ const readBytesMax = 1 << 20
 // follower can run an entry before its leader does, and a client of that follower may
 // have seen it.
 func (s *Shard) Read(ctx context.Context, deadline time.Time, txns []fsm.Txn, atLeast uint64) ([]Reply, error) {
-	replies := s.ReadNow(txns, atLeast)
+	return s.reads.read(ctx, deadline, txns, atLeast)
+}
+
+func (r *reads) read(ctx context.Context, deadline time.Time, txns []fsm.Txn, atLeast uint64) ([]Reply, error) {
+	replies := r.readNow(txns, atLeast)
 	if len(replies) == len(txns) {
 		return replies, nil
 	}
 	opt := fsm.ReadOptions{Seed: rand.Uint64()}
 	ctx, cancel := context.WithDeadline(ctx, deadline)
 	defer cancel()
-	if err := s.gate(ctx); err != nil {
+	if err := r.gate(ctx); err != nil {
 		return nil, err
 	}
-	if err := s.catchUp(ctx, atLeast); err != nil {
+	if err := r.catchUp(ctx, atLeast); err != nil {
 		return nil, err
 	}
-	if !s.enterRead() {
+	if !r.enter() {
 		return nil, cluster.ErrNotLeader
 	}
-	defer s.readers.RUnlock()
-	return s.readOn(ctx, txns, replies, opt)
+	defer r.using.RUnlock()
+	return r.readOn(ctx, txns, replies, opt)
 }
 
 // ReadNow answers the read-only txns at the front that are quick and need not wait for
 // anything. It answers none if this node cannot prove at once that it leads. It never
 // waits.
 func (s *Shard) ReadNow(txns []fsm.Txn, atLeast uint64) []Reply {
+	return s.reads.readNow(txns, atLeast)
+}
+
+func (r *reads) readNow(txns []fsm.Txn, atLeast uint64) []Reply {
+	s := r.shard
 	replies := make([]Reply, 0, len(txns))
-	if s.provenNow() && s.machine.Taken() >= atLeast && s.enterRead() {
-		opt := fsm.ReadOptions{Seed: rand.Uint64(), LeaderMs: s.nowMs()}
+	if r.provenNow() && s.machine.Taken() >= atLeast && r.enter() {
+		opt := fsm.ReadOptions{Seed: rand.Uint64(), LeaderMs: s.clock.nowMs()}
 		replies = s.machine.ReadTogether(txns, opt, replies)
-		s.readers.RUnlock()
+		r.using.RUnlock()
 	}
 	return replies
 }
 
 // readOn answers the txns after those that have replies.
-func (s *Shard) readOn(ctx context.Context, txns []fsm.Txn, replies []Reply, opt fsm.ReadOptions) ([]Reply, error) {
+func (r *reads) readOn(ctx context.Context, txns []fsm.Txn, replies []Reply, opt fsm.ReadOptions) ([]Reply, error) {
+	s := r.shard
 	size := bytesOf(replies)
 	for len(replies) < len(txns) && (size <= readBytesMax || len(replies) == 0) {
 		opt.Seed += uint64(len(txns))
-		opt.LeaderMs = s.nowMs()
+		opt.LeaderMs = s.clock.nowMs()
 		begin := len(replies)
 		replies = s.machine.ReadTogether(txns[begin:], opt, replies)
 		if begin == len(replies) {
-			bytes, err := s.readOne(ctx, &txns[begin], opt)
+			bytes, err := r.readOne(ctx, &txns[begin], opt)
 			if err != nil {
 				return nil, err
 			}
@@ -91,13 +116,13 @@ func bytesOf(replies []Reply) (n int) {
 // already. Then the gateway asks again.
 const catchUpMax = time.Second
 
-func (s *Shard) catchUp(ctx context.Context, atLeast uint64) error {
-	if s.machine.Taken() >= atLeast {
+func (r *reads) catchUp(ctx context.Context, atLeast uint64) error {
+	if r.shard.machine.Taken() >= atLeast {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, catchUpMax)
 	defer cancel()
-	if s.machine.WaitTaken(ctx, atLeast) != nil {
+	if r.shard.machine.WaitTaken(ctx, atLeast) != nil {
 		return cluster.ErrNotLeader
 	}
 	return nil
@@ -109,36 +134,48 @@ func (s *Shard) Queued() uint64 { return s.machine.Queued() }
 // Executed is the index up to which this replica has run every entry.
 func (s *Shard) Executed() uint64 { return s.machine.Executed() }
 
-// enterRead keeps the replica from being closed until the caller unlocks s.readers. It
+// enter keeps the state machine from being closed until the caller unlocks r.using. It
 // returns false if it is closed.
-func (s *Shard) enterRead() bool {
-	s.readers.RLock()
-	if s.readers.closed {
-		s.readers.RUnlock()
+func (r *reads) enter() bool {
+	r.using.RLock()
+	if r.closed {
+		r.using.RUnlock()
 		return false
 	}
 	return true
 }
 
+// close waits for the reads that use the state machine, and lets no more in.
+func (r *reads) close() {
+	r.using.Lock()
+	r.closed = true
+	r.using.Unlock()
+}
+
 // ReadOwn answers read-only txns from this replica's state, however old it is, if it is
 // not older than the entry atLeast.
 func (s *Shard) ReadOwn(ctx context.Context, txns []fsm.Txn, atLeast uint64) ([]Reply, error) {
-	if err := s.catchUp(ctx, atLeast); err != nil {
+	return s.reads.readOwn(ctx, txns, atLeast)
+}
+
+func (r *reads) readOwn(ctx context.Context, txns []fsm.Txn, atLeast uint64) ([]Reply, error) {
+	if err := r.catchUp(ctx, atLeast); err != nil {
 		return nil, err
 	}
-	if !s.enterRead() {
+	if !r.enter() {
 		return nil, cluster.ErrNoShard
 	}
-	defer s.readers.RUnlock()
+	defer r.using.RUnlock()
+	s := r.shard
 	replies := make([]Reply, 0, len(txns))
 	for size := 0; len(replies) < len(txns) && size <= readBytesMax; {
 		begin := len(replies)
-		opt := fsm.ReadOptions{ReplicaMs: s.nowMs(), Seed: rand.Uint64(), Uncached: true, Stop: s.stopper(ctx)}
+		opt := fsm.ReadOptions{ReplicaMs: s.clock.nowMs(), Seed: rand.Uint64(), Uncached: true, Stop: r.stopper(ctx)}
 		replies = s.machine.ReadTogether(txns[begin:], opt, replies)
 		if begin == len(replies) {
 			bytes, err := s.machine.Read(ctx, &txns[begin], opt)
 			if err != nil {
-				return nil, s.readError(err)
+				return nil, r.readError(err)
 			}
 			replies = append(replies, Reply{Bytes: bytes})
 		}
@@ -148,7 +185,8 @@ func (s *Shard) ReadOwn(ctx context.Context, txns []fsm.Txn, atLeast uint64) ([]
 }
 
 // provenNow is gate without waiting: it reports whether the lease holds now.
-func (s *Shard) provenNow() bool {
+func (r *reads) provenNow() bool {
+	s := r.shard
 	term := s.readyTerm.Load()
 	return term != 0 && s.group.Leased(term, s.cfg.ReadMode()) && s.readyTerm.Load() == term
 }
@@ -159,7 +197,7 @@ func (s *Shard) provenNow() bool {
 // the log up to that index shows all of that. ReadIndex returns ErrNotLeader if this node
 // cannot prove that it leads, or is far behind.
 func (s *Shard) ReadIndex(ctx context.Context) (uint64, error) {
-	if err := s.gate(ctx); err != nil {
+	if err := s.reads.gate(ctx); err != nil {
 		return 0, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, catchUpMax)
@@ -181,7 +219,8 @@ func (s *Shard) WaitTaken(ctx context.Context, index uint64) error {
 // gate waits for proof, newer than the call, that this node leads, and until the term's
 // first entry has executed: then the state holds everything that earlier leaders
 // acknowledged.
-func (s *Shard) gate(ctx context.Context) error {
+func (r *reads) gate(ctx context.Context) error {
+	s := r.shard
 	term := s.readyTerm.Load()
 	if term == 0 {
 		return cluster.ErrNotLeader
@@ -198,24 +237,24 @@ func (s *Shard) gate(ctx context.Context) error {
 	return nil
 }
 
-func (s *Shard) readOne(ctx context.Context, t *fsm.Txn, opt fsm.ReadOptions) ([]byte, error) {
+func (r *reads) readOne(ctx context.Context, t *fsm.Txn, opt fsm.ReadOptions) ([]byte, error) {
 	for range dueRetriesMax {
-		opt.Stop, opt.Patient = s.stopper(ctx), s.patient
-		reply, err := s.machine.Read(ctx, t, opt)
+		opt.Stop, opt.Patient = r.stopper(ctx), r.patient
+		reply, err := r.shard.machine.Read(ctx, t, opt)
 		var uncached *fsm.UncachedError
 		switch {
 		case errors.As(err, &uncached):
-			if err := s.keepScript(ctx, uncached.Source); err != nil {
+			if err := r.keepScript(ctx, uncached.Source); err != nil {
 				return nil, cluster.ErrNotLeader
 			}
 			// The cache may have had no room for it.
 			opt.Uncached = true
 		case errors.Is(err, fsm.ErrDue):
-			if err := s.ticks.tick(ctx); err != nil {
+			if err := r.ticks.tick(ctx); err != nil {
 				return nil, cluster.ErrNotLeader
 			}
 		default:
-			return reply, s.readError(err)
+			return reply, r.readError(err)
 		}
 	}
 	return nil, cluster.ErrOverloaded
@@ -223,25 +262,25 @@ func (s *Shard) readOne(ctx context.Context, t *fsm.Txn, opt fsm.ReadOptions) ([
 
 // keepScript puts a script that a read evaluates into the cache of every replica, so that
 // EVALSHA finds it.
-func (s *Shard) keepScript(ctx context.Context, source []byte) error {
-	return s.proposeOwn(ctx, fsm.KeepScript(source))
+func (r *reads) keepScript(ctx context.Context, source []byte) error {
+	return r.shard.proposer.own(ctx, fsm.KeepScript(source))
 }
 
 // errBusy ends a read-only script that takes too long.
 var errBusy = errors.New("the script ran for longer than busy-reply-threshold")
 
-// readPatience is how long a read waits for its locks, and how long a read-only script
+// patience is how long a read waits for its locks, and how long a read-only script
 // may run after that. If it is 0, both may last until the read's deadline.
-func (s *Shard) readPatience() time.Duration {
-	if s.cfg.ScriptTimeout == nil {
+func (r *reads) patience() time.Duration {
+	if r.shard.cfg.ScriptTimeout == nil {
 		return 0
 	}
-	return s.cfg.ScriptTimeout()
+	return r.shard.cfg.ScriptTimeout()
 }
 
 // patient bounds how long a read waits for its locks.
-func (s *Shard) patient(ctx context.Context) (context.Context, context.CancelFunc) {
-	if d := s.readPatience(); d > 0 {
+func (r *reads) patient(ctx context.Context) (context.Context, context.CancelFunc) {
+	if d := r.patience(); d > 0 {
 		return context.WithTimeout(ctx, d)
 	}
 	return ctx, func() {}
@@ -249,8 +288,8 @@ func (s *Shard) patient(ctx context.Context) (context.Context, context.CancelFun
 
 // stopper returns a function that ends a read-only script with an error: when no client
 // waits for it any more, or when its time is over.
-func (s *Shard) stopper(ctx context.Context) func() error {
-	patience := s.readPatience()
+func (r *reads) stopper(ctx context.Context) func() error {
+	patience := r.patience()
 	var until time.Time
 	return func() error {
 		// The first call comes when the script has started.
@@ -301,6 +340,6 @@ func (t *ticker) run(r *tickRound) {
 	t.mu.Lock()
 	t.next = nil
 	t.mu.Unlock()
-	r.err = t.shard.proposeTick(t.shard.ctx)
+	r.err = t.shard.proposer.tick(t.shard.ctx)
 	close(r.done)
 }

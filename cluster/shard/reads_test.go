@@ -17,7 +17,7 @@ import (
 func TestAReadWaitsForWhatTheAskingNodeHasSeen(t *testing.T) {
 	m := fsm.New(fsm.Config{Group: 1, Engine: engine.Config{LockSlots: 16}, Sched: sched.Config{Permits: 2, Workers: 1}})
 	t.Cleanup(m.Close)
-	s := &Shard{machine: m}
+	r := &reads{shard: &Shard{machine: m}}
 	apply := func(index uint64) {
 		t.Helper()
 		b := fsm.NewEntryBuilder(1, fsm.EntryID{Node: 1, Boot: 1, N: index}, 1000, 64)
@@ -28,12 +28,12 @@ func TestAReadWaitsForWhatTheAskingNodeHasSeen(t *testing.T) {
 	}
 	apply(1)
 	for _, atLeast := range []uint64{0, 1} {
-		if err := s.catchUp(t.Context(), atLeast); err != nil {
+		if err := r.catchUp(t.Context(), atLeast); err != nil {
 			t.Fatal(err)
 		}
 	}
 	waited := make(chan error, 1)
-	go func() { waited <- s.catchUp(t.Context(), 3) }()
+	go func() { waited <- r.catchUp(t.Context(), 3) }()
 	apply(2)
 	select {
 	case err := <-waited:
@@ -46,7 +46,7 @@ func TestAReadWaitsForWhatTheAskingNodeHasSeen(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
 	defer cancel()
-	if err := s.catchUp(ctx, 99); !errors.Is(err, cluster.ErrNotLeader) {
+	if err := r.catchUp(ctx, 99); !errors.Is(err, cluster.ErrNotLeader) {
 		t.Errorf("an entry that does not come: %v", err)
 	}
 }

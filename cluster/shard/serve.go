@@ -17,14 +17,14 @@ const serveAgainAfter = 20 * time.Millisecond
 
 // filled is called when a txn has filled a key. Clients that take elements are mostly
 // being served already, behind that txn. Otherwise filled serves the oldest one, and the
-// outcome of that serves the next (landed).
+// outcome of that serves the next (serveEnded).
 func (w *waiters) filled(db int, key []byte, kind engine.Kind) {
-	if w.number.Load() == 0 {
+	if w.table.number.Load() == 0 {
 		return
 	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.eachQueueLocked(waitKey{db: db, key: string(key), kind: kind}, false, func(_ waitKey, q *waitQueue) {
+	w.table.mu.Lock()
+	defer w.table.mu.Unlock()
+	w.table.eachQueueLocked(waitKey{db: db, key: string(key), kind: kind}, false, func(_ waitKey, q *waitQueue) {
 		w.fills++
 		q.filledAt = w.fills
 		w.tellReadersLocked(q)
@@ -35,14 +35,14 @@ func (w *waiters) filled(db int, key []byte, kind engine.Kind) {
 // gone serves all clients that wait to read as one of a stream's groups: they learn that
 // the stream or the group has gone.
 func (w *waiters) gone(db int, key []byte) {
-	if w.number.Load() == 0 {
+	if w.table.number.Load() == 0 {
 		return
 	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.eachQueueLocked(waitKey{db: db, key: string(key), kind: engine.KindStream}, false, func(k waitKey, q *waitQueue) {
-		// Serving those that are being served already may find nothing: landed looks
-		// after them.
+	w.table.mu.Lock()
+	defer w.table.mu.Unlock()
+	w.table.eachQueueLocked(waitKey{db: db, key: string(key), kind: engine.KindStream}, false, func(k waitKey, q *waitQueue) {
+		// Serving those that are being served already may find nothing: serveEnded
+		// looks after them.
 		w.offerLocked(q, math.MaxInt)
 	})
 }
@@ -87,10 +87,10 @@ func (w *waiters) flyLocked(x *waiter, how fsm.ServeHow) {
 // launch puts all flights into the log.
 func (w *waiters) launch() {
 	for {
-		w.mu.Lock()
+		w.table.mu.Lock()
 		flights := slices.DeleteFunc(w.flights, func(f flight) bool { return f.x.over })
 		w.flights, w.launching = nil, len(flights) > 0
-		w.mu.Unlock()
+		w.table.mu.Unlock()
 		if len(flights) == 0 {
 			return
 		}
@@ -102,7 +102,7 @@ func (w *waiters) launch() {
 			// It waits for the work in the log, as long as its gateway waits for an
 			// answer.
 			o.Until = time.Now().Add(renewEvery)
-			w.shard.Propose(o, func(r Result) { w.landed(f.x, r, false) })
+			w.shard.Propose(o, func(r Result) { w.serveEnded(f.x, r, false) })
 		}
 	}
 }
@@ -120,10 +120,10 @@ func (x *waiter) offer(how fsm.ServeHow) Offer {
 	return Offer{Bundle: fsm.AppendBundle(nil, &fsm.Bundle{Txns: txns}), Txns: txns}
 }
 
-// landed handles the outcome of a KindServe.
-func (w *waiters) landed(x *waiter, r Result, sure bool) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
+// serveEnded handles the outcome of a KindServe.
+func (w *waiters) serveEnded(x *waiter, r Result, sure bool) {
+	w.table.mu.Lock()
+	defer w.table.mu.Unlock()
 	x.flying--
 	if !sure {
 		x.unsure--
@@ -139,27 +139,27 @@ func (w *waiters) landed(x *waiter, r Result, sure bool) {
 		w.restLocked(x)
 	case r.Replies[0].Outcome == fsm.OutcomeStale:
 		// Its gateway has given it up, or has taken a new boot number.
-		w.removeLocked(x)
+		w.table.removeLocked(x)
 		w.answerLocked(x, r)
 	default:
 		w.servedLocked(x, r)
 	}
 	// There may be more elements, or new ones since this one found nothing.
-	w.lookLaterLocked(x.keys, nil)
+	w.looker.laterLocked(x.keys, nil)
 }
 
 // servedLocked gives a waiter its result. If the gateway has no request open at the
 // moment, it gets the result with its next request.
 func (w *waiters) servedLocked(x *waiter, r Result) {
 	r.Alone = false
-	w.removeLocked(x)
+	w.table.removeLocked(x)
 	if x.told != nil {
 		w.answerLocked(x, r)
 		return
 	}
-	if w.byID[x.id] == nil {
+	if w.table.byID[x.id] == nil {
 		x.result, x.since = &r, time.Now()
-		w.rememberLocked(x)
+		w.table.rememberLocked(x)
 	}
 }
 
@@ -172,9 +172,9 @@ func (w *waiters) failedLocked(x *waiter, err error) {
 	case (errors.Is(err, cluster.ErrOverloaded) || errors.Is(err, cluster.ErrOverworked)) && x.looked:
 		w.shard.work(func() {
 			pause(w.shard.ctx, serveAgainAfter)
-			w.look(x.keys, nil)
-			w.mu.Lock()
-			defer w.mu.Unlock()
+			w.looker.look(x.keys, nil)
+			w.table.mu.Lock()
+			defer w.table.mu.Unlock()
 			w.restLocked(x)
 		})
 		return
@@ -184,14 +184,14 @@ func (w *waiters) failedLocked(x *waiter, err error) {
 		// The next leader knows the outcome, or this one when it is asked again.
 		err = cluster.ErrUnknown
 	}
-	w.removeLocked(x)
+	w.table.removeLocked(x)
 	w.answerLocked(x, Result{Err: err})
 }
 
-// settle ends a wait that this leader does not know. The log decides, because another
+// endUnknown ends a wait that this leader does not know. The log decides, because another
 // leader may have served the wait. If not, the client's command runs for the last time,
 // unless settles is true.
-func (w *waiters) settle(x *waiter, settles bool, told func(Result)) {
+func (w *waiters) endUnknown(x *waiter, settles bool, told func(Result)) {
 	how := fsm.ServeLast | fsm.ServeComes
 	if settles {
 		how = fsm.ServeLast | fsm.ServeSettles
@@ -206,16 +206,17 @@ const proveMax = time.Second
 
 // proveLeft answers a gateway after its client was removed without a result. "Nothing has
 // come" is true only if this node still leads.
-func (s *Shard) proveLeft(told func(Result)) {
+func (w *waiters) proveLeft(told func(Result)) {
+	s := w.shard
 	unserved := Result{Replies: []Reply{{Outcome: fsm.OutcomeUnserved}}}
-	if s.provenNow() {
+	if s.reads.provenNow() {
 		told(unserved)
 		return
 	}
 	s.work(func() {
 		ctx, cancel := context.WithTimeout(s.ctx, proveMax)
 		defer cancel()
-		if s.gate(ctx) != nil {
+		if s.reads.gate(ctx) != nil {
 			unserved = Result{Err: ErrLeft}
 		}
 		told(unserved)

@@ -27,7 +27,7 @@ func TestALeaderThatKnowsNoSettingsBringsNone(t *testing.T) {
 		t.Errorf("the settings are %+v", got)
 	}
 	n.unsettled.Store(false)
-	s.settle(term + 1)
+	s.settings.sync(term + 1)
 	n.until("the settings", func() bool { return s.machine.Settings() == other })
 }
 

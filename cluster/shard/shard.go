@@ -25,8 +25,6 @@ package shard
 import (
 	"context"
 	"log/slog"
-	"strconv"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -35,7 +33,6 @@ import (
 	"lockstep/cluster"
 	"lockstep/cluster/clock"
 	"lockstep/cluster/raftio"
-	"lockstep/cluster/stepper"
 	"lockstep/engine/command"
 	"lockstep/engine/rdb"
 	"lockstep/fsm"
@@ -97,32 +94,17 @@ type Shard struct {
 	pending  pending
 	admit    admission
 	throttle throttle
-	propose  proposer
-	clock    logClock
-	ticks    ticker
+	proposer proposer
+	reads    reads
+	clock    Clock
 	waiters  waiters
 	evictor  evictor
-	// expiry is the loop that looks for due keys.
-	expiry *stepper.Stepper
+	expirer  expirer
+	settings settingsSync
 
 	// readyTerm is the term whose first entry, made by this leader, has executed here. It
 	// is 0 while this node does not lead.
 	readyTerm atomic.Uint64
-	// syncing is held while settings are put into the log. awaited is true if a goroutine
-	// waits for syncing. settledTerm is the newest term that this node leads and in which
-	// it knows the settings.
-	syncing     sync.Mutex
-	awaited     atomic.Bool
-	settledTerm atomic.Uint64
-	// expireOff stops the leader from looking for due keys (DEBUG
-	// SET-ACTIVE-EXPIRE).
-	expireOff atomic.Bool
-
-	// readers keeps the state machine open while reads use it.
-	readers struct {
-		sync.RWMutex
-		closed bool
-	}
 
 	// opened is closed when group is set: this node may gain the lead earlier.
 	opened chan struct{}
@@ -134,16 +116,16 @@ type Shard struct {
 
 // Open opens the replica and its Raft group.
 func Open(cfg Config) (*Shard, error) {
-	s := &Shard{cfg: cfg, opened: make(chan struct{}), expiry: stepper.New()}
+	s := &Shard{cfg: cfg, opened: make(chan struct{})}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
-	s.clock.init()
+	s.clock.init(s)
 	s.admit.init(cfg.OutstandingBytesMax, cfg.OutstandingTxnsMax)
 	s.pending.init()
 	cfg.Machine.Sink = &s.pending
 	s.waiters.init(s)
 	cfg.Machine.Observer = &observer{&s.waiters, cfg.Machine.Observer}
 	cfg.Machine.Group = cfg.Group.ID
-	cfg.Machine.TakeBack = s.takeBackPrograms
+	cfg.Machine.TakeBack = s.throttle.takeBackPrograms
 	cfg.Machine.OpenBytesMax = openBytesMax(&cfg)
 	s.machine = fsm.New(cfg.Machine)
 	gcfg := cfg.Group
@@ -152,15 +134,17 @@ func Open(cfg Config) (*Shard, error) {
 	gcfg.OnLeader = s.lead
 	gcfg.OnLost = s.lost
 	gcfg.Arriving = func() raftio.Arrival { return new(rdb.Whole) }
-	gcfg.HandOver = s.HandOver
+	gcfg.HandOver = s.waiters.handOver
 	gcfg.Verify = func(data []byte) error { return fsm.CheckEntry(cfg.Group.ID, data) }
-	s.propose.init(s)
+	s.proposer.init(s)
 	s.evictor.init(s)
 	s.throttle.init(s)
 	if cfg.Memory == nil {
 		s.cfg.Memory = &Memory{}
 	}
-	s.ticks.init(s)
+	s.reads.init(s)
+	s.expirer.init(s)
+	s.settings.shard = s
 	group, err := OpenGroup(gcfg)
 	if err != nil {
 		s.cancel()
@@ -168,12 +152,12 @@ func Open(cfg Config) (*Shard, error) {
 		return nil, err
 	}
 	s.group = group
-	s.cfg.Memory.join(s)
+	s.cfg.Memory.add(s)
 	close(s.opened)
 	s.working.Go(s.evictor.loop)
 	s.working.Go(s.throttle.loop)
-	s.working.Go(s.expireLoop)
-	s.working.Go(s.clockLoop)
+	s.working.Go(s.expirer.loop)
+	s.working.Go(s.clock.loop)
 	s.working.Go(s.waiters.loop)
 	return s, nil
 }
@@ -199,9 +183,6 @@ func (s *Shard) Machine() *fsm.Machine { return s.machine }
 // Leads reports whether this replica leads the shard and may serve.
 func (s *Shard) Leads() bool { return s.readyTerm.Load() != 0 && s.group.IsLeader() }
 
-// SetActiveExpire turns the leader's search for due keys on or off.
-func (s *Shard) SetActiveExpire(on bool) { s.expireOff.Store(!on) }
-
 // Outstanding is the work that was admitted and has not been answered.
 func (s *Shard) Outstanding() (txns, bytes int64) { return s.admit.outstanding() }
 
@@ -210,14 +191,12 @@ func (s *Shard) Outstanding() (txns, bytes int64) { return s.admit.outstanding()
 func (s *Shard) Close(ctx context.Context) error {
 	s.cancel()
 	err := s.group.Shutdown(ctx)
-	s.propose.stop()
+	s.proposer.stop()
 	s.evictor.stop()
 	s.pending.failAll(cluster.ErrUnknown)
 	s.working.End()
-	s.cfg.Memory.leave(s)
-	s.readers.Lock()
-	s.readers.closed = true
-	s.readers.Unlock()
+	s.cfg.Memory.remove(s)
+	s.reads.close()
 	s.machine.Close()
 	return err
 }
@@ -246,17 +225,17 @@ func (s *Shard) lead(term uint64) {
 			return
 		}
 		for s.group.IsLeader() && s.group.Term() == term && s.ctx.Err() == nil {
-			if s.proposeTick(s.ctx) == nil && s.beginClock(term) {
+			if s.proposer.tick(s.ctx) == nil && s.clock.awaitKnown(term) {
 				s.waiters.inherit()
-				s.waiters.begin(term)
+				s.waiters.beginTerm(term)
 				raise(&s.readyTerm, term)
 				if !s.group.IsLeader() || s.group.Term() != term {
 					s.readyTerm.CompareAndSwap(term, 0)
 					return
 				}
-				s.expiry.Kick()
+				s.expirer.Kick()
 				s.clock.following.Kick()
-				s.settle(term)
+				s.settings.sync(term)
 				return
 			}
 			pause(s.ctx, 10*time.Millisecond)
@@ -272,59 +251,6 @@ func raise(may *atomic.Uint64, term uint64) {
 			return
 		}
 	}
-}
-
-// settle puts the settings that the cluster wants into the log, once this node knows
-// them.
-func (s *Shard) settle(term uint64) {
-	for s.cfg.Settle != nil && s.cfg.Settle(s.ctx) != nil {
-		if pause(s.ctx, settingPause); s.readyTerm.Load() != term || s.ctx.Err() != nil {
-			return
-		}
-	}
-	raise(&s.settledTerm, term)
-	s.SyncSettings(s.ctx)
-}
-
-// SyncSettings puts the settings that affect how entries are applied into the log, while
-// this node leads and they differ from those in the log. Only one call at a time does so,
-// because a call could find its value in place while another value is on its way, and
-// that other value would stay. If another call waits already, SyncSettings returns at
-// once: the waiting call will use the settings of that later moment.
-func (s *Shard) SyncSettings(ctx context.Context) {
-	if !s.awaited.CompareAndSwap(false, true) {
-		return
-	}
-	s.syncing.Lock()
-	defer s.syncing.Unlock()
-	s.awaited.Store(false)
-	for _, name := range command.SettingNames() {
-		for try := 0; ctx.Err() == nil; try++ {
-			err := s.syncSetting(ctx, name)
-			if err == nil {
-				break
-			}
-			if try == 0 {
-				s.cfg.Log.Warn("a setting has not reached the log yet", "setting", name, "reason", err)
-			}
-			pause(ctx, settingPause)
-		}
-	}
-	s.evictor.Kick()
-}
-
-// settingPause is the pause between two attempts to learn the settings, or to put one
-// into the log: the shard may be busy.
-const settingPause = 50 * time.Millisecond
-
-func (s *Shard) syncSetting(ctx context.Context, name string) error {
-	want, have := s.cfg.Settings(), s.machine.Settings()
-	value := *want.Ref(name)
-	if !s.Leads() || s.settledTerm.Load() != s.readyTerm.Load() || value == *have.Ref(name) {
-		return nil
-	}
-	args := [][]byte{[]byte("lockstep.set"), []byte(name), strconv.AppendInt(nil, value, 10)}
-	return s.proposeOwn(ctx, fsm.Txn{Kind: fsm.KindSetting, Ops: []fsm.Op{{Args: args}}})
 }
 
 // lost is called when this node no longer leads.

@@ -247,11 +247,11 @@ func TestAKeyThatIsDueIsGone(t *testing.T) {
 	n := w.nodes[0]
 	w.until("it serves", n.shard.Leads)
 	n.shard.SetActiveExpire(false)
-	due := n.shard.nowMs() + 50
+	due := n.shard.clock.nowMs() + 50
 	if r := <-w.propose(n, "set", "k", "v", "pxat", fmt.Sprint(due)); r.Err != nil {
 		t.Fatal(r.Err)
 	}
-	w.until("the key is due", func() bool { return n.shard.nowMs() >= due })
+	w.until("the key is due", func() bool { return n.shard.clock.nowMs() >= due })
 	// As a single read, and as one of many.
 	for _, txn := range []fsm.Txn{commandTxn("get", "k"), commandTxn("bitcount", "k")} {
 		replies, err := n.shard.Read(t.Context(), time.Now().Add(patience), []fsm.Txn{txn}, 0)

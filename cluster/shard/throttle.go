@@ -136,14 +136,14 @@ func (h *throttle) costOf(txn int, op *fsm.Op, inExec bool) cost {
 // pass lets a bundle into the log, or makes it wait.
 func (h *throttle) pass(c *bundleCall) {
 	if c.long == nil {
-		h.shard.propose.take(c)
+		h.shard.proposer.enqueue(c)
 		return
 	}
 	switch goes, err := h.judge(c); {
 	case err != nil:
 		c.finish(Result{Err: err})
 	case goes:
-		h.shard.propose.take(c)
+		h.shard.proposer.enqueue(c)
 	default:
 		h.Kick()
 	}
@@ -166,10 +166,10 @@ func (h *throttle) judge(c *bundleCall) (goes bool, err error) {
 	case h.txns+len(c.replies) > int(h.shard.cfg.OutstandingTxnsMax/waitingShare), h.bytes+int64(len(c.bundle)) > h.shard.cfg.OutstandingBytesMax/waitingShare:
 		return false, cluster.ErrOverloaded
 	default:
-		h.enterLocked(c)
+		h.addLocked(c)
 		return false, nil
 	}
-	h.beginLocked(c)
+	h.countOpenLocked(c)
 	return true, nil
 }
 
@@ -216,10 +216,10 @@ func (h *throttle) fitsLocked(c *bundleCall) bool {
 	return h.guess.open+workLocked(c) <= limit && (slow == 0 || h.guess.free == 0 || h.guess.free+slow <= h.guess.freeMax)
 }
 
-func (h *throttle) beginLocked(c *bundleCall) {
+func (h *throttle) countOpenLocked(c *bundleCall) {
 	costs := c.long.costs
 	for i := range costs {
-		h.guess.begin(costs[i].estimate)
+		h.guess.countOpen(costs[i].estimate)
 		if i == 0 || costs[i].txn != costs[i-1].txn {
 			costs[i].free = h.guess.takeFree(costs[i].estimate)
 		}
@@ -270,7 +270,7 @@ func freeOf(e *pendingEntry) (free []int) {
 	return append([]int{}, free...)
 }
 
-func (h *throttle) enterLocked(c *bundleCall) {
+func (h *throttle) addLocked(c *bundleCall) {
 	id, _ := fsm.BundleID(c.bundle)
 	h.byID[id] = h.waiting.PushBack(c)
 	h.txns, h.bytes = h.txns+len(c.replies), h.bytes+int64(len(c.bundle))
@@ -278,7 +278,7 @@ func (h *throttle) enterLocked(c *bundleCall) {
 	h.counts.Waiting.Store(int64(h.txns))
 }
 
-func (h *throttle) leaveLocked(e *list.Element) *bundleCall {
+func (h *throttle) removeLocked(e *list.Element) *bundleCall {
 	c := h.waiting.Remove(e).(*bundleCall)
 	id, _ := fsm.BundleID(c.bundle)
 	delete(h.byID, id)
@@ -370,15 +370,15 @@ func (h *throttle) next() bool {
 		h.mu.Unlock()
 		return false
 	}
-	h.leaveLocked(e)
+	h.removeLocked(e)
 	if !divides {
-		h.beginLocked(c)
+		h.countOpenLocked(c)
 	}
 	h.mu.Unlock()
 	if divides {
 		c.finish(Result{Err: cluster.ErrTooMuchAtOnce})
 	} else {
-		h.shard.propose.take(c)
+		h.shard.proposer.enqueue(c)
 	}
 	return true
 }
@@ -390,7 +390,7 @@ func (h *throttle) end(err error, chosen func(*bundleCall) bool) int {
 	for e := h.waiting.Front(); e != nil; {
 		next := e.Next()
 		if chosen(e.Value.(*bundleCall)) {
-			ended = append(ended, h.leaveLocked(e))
+			ended = append(ended, h.removeLocked(e))
 		}
 		e = next
 	}
@@ -411,7 +411,7 @@ func (s *Shard) TakeBack(id fsm.TxnID) {
 		h.mu.Unlock()
 		return
 	}
-	c := h.leaveLocked(e)
+	c := h.removeLocked(e)
 	h.mu.Unlock()
 	h.counts.TakenBack.Add(1)
 	c.finish(Result{Err: cluster.ErrTakenBack})
@@ -420,10 +420,10 @@ func (s *Shard) TakeBack(id fsm.TxnID) {
 
 // takeBackPrograms drops all bundles that wait in front of the log and run a program of a
 // kind. It returns how many there were.
-func (s *Shard) takeBackPrograms(kind command.ProgramKind) int {
-	n := s.throttle.end(cluster.ErrKilled, func(c *bundleCall) bool { return c.long.runs(kind) })
-	s.throttle.counts.TakenBack.Add(uint64(n))
-	s.throttle.Kick()
+func (h *throttle) takeBackPrograms(kind command.ProgramKind) int {
+	n := h.end(cluster.ErrKilled, func(c *bundleCall) bool { return c.long.runs(kind) })
+	h.counts.TakenBack.Add(uint64(n))
+	h.Kick()
 	return n
 }
 

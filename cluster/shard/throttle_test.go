@@ -163,10 +163,10 @@ func TestWhoWaitsBeforeTheLogIsAnswered(t *testing.T) {
 	}{
 		{"taken back", func(n *throttled, id fsm.TxnID) { n.s.TakeBack(id) }, cluster.ErrTakenBack, 1},
 		{"killed", func(n *throttled, _ fsm.TxnID) {
-			if back := n.s.takeBackPrograms(command.KindFunction); back != 0 {
+			if back := n.s.throttle.takeBackPrograms(command.KindFunction); back != 0 {
 				n.t.Errorf("FUNCTION KILL has taken back %d scripts", back)
 			}
-			if back := n.s.takeBackPrograms(command.KindScript); back != 2 {
+			if back := n.s.throttle.takeBackPrograms(command.KindScript); back != 2 {
 				n.t.Errorf("SCRIPT KILL has taken back %d", back)
 			}
 		}, cluster.ErrKilled, 0},
@@ -291,7 +291,7 @@ func TestWhatProgramsAreTakenToDo(t *testing.T) {
 	plain := func() bool { return false }
 	row := e.of([]byte("a"), plain)
 	for range 3 {
-		e.begin(row)
+		e.countOpen(row)
 	}
 	if e.open != 3*estimateFirst {
 		t.Errorf("%d are open", e.open)

@@ -2,9 +2,6 @@ package shard
 
 import (
 	"errors"
-	"slices"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	"lockstep/cluster"
@@ -31,12 +28,9 @@ var (
 )
 
 const (
-	// waitersMax bounds the clients that wait at one shard.
-	waitersMax = 1 << 17
-	// placesMax bounds the keys that they wait for, placesAtOnce how many of these are
-	// handled under one hold of the lock, and waitBytesMax the bytes of the commands.
-	placesMax    = 1 << 20
-	placesAtOnce = 1024
+	// waitersMax bounds the clients that wait at one shard, and waitBytesMax the bytes of
+	// their commands.
+	waitersMax   = 1 << 17
 	waitBytesMax = 256 << 20
 	// renewEvery is how long one request waits. A waiter that is not renewed for as long
 	// again is dropped: its gateway has gone.
@@ -117,63 +111,25 @@ type Road interface {
 // at once that a read is worthwhile, and their gateways read.
 //
 // The observer methods are called where txns run, with their lock slots held. So no code
-// that holds mu may wait for a lock slot.
+// that holds the lock of the table may wait for a lock slot.
 type waiters struct {
-	shard *Shard
-	// number is len(byID), to be read without the lock. takers is how many of these do
-	// more than read.
-	number, takers atomic.Int64
+	shard  *Shard
+	table  waitTable
+	looker looker
 
-	mu sync.Mutex // guards what follows, and each waiter and waitQueue
+	// The lock of the table guards what follows.
+	//
 	// term is the one in which they wait.
 	term uint64
-	byID map[fsm.TxnID]*waiter
-	keys map[waitKey]*waitQueue
-	// groups are, for each stream by its key without a group, the groups that have a
-	// queue of their own.
-	groups map[waitKey]map[string]struct{}
-	// places is the number of waiters in all queues together: a waiter that waits for
-	// several keys counts once for each. bytes are those of their commands.
-	places, bytes int
-	// arrivals numbers the waiters, and fills the changes of keys.
-	arrivals, fills uint64
+	// fills numbers the changes of keys.
+	fills uint64
 	// flights wait to be put into the log. launching is true while that goes on.
 	flights   []flight
 	launching bool
-	// swaps are the databases whose content was replaced, by their number.
-	swaps [engine.Databases]swap
 	// holding is set while the leadership is being given away. heir is the list that was
 	// handed to this node (handover.go).
 	holding bool
 	heir    *inheritance
-	// placesMax is the constant, except in tests, which have less room.
-	placesMax int
-}
-
-// swap records the last time the content of a database was replaced. It counts as the
-// fill number filledAt of all its keys. looking is true while these are being checked.
-type swap struct {
-	filledAt uint64
-	looking  bool
-}
-
-// waitKey names a queue: a key that may be filled with a kind of value. Each group of a
-// stream has a queue of its own, because entries that one group has read are new to
-// another.
-type waitKey struct {
-	db    int
-	key   string
-	kind  engine.Kind
-	group string
-}
-
-// alone is the key without its group.
-func (k waitKey) alone() waitKey { return k.of("") }
-
-// of is the key with a group.
-func (k waitKey) of(group string) waitKey {
-	k.group = group
-	return k
 }
 
 // waiter is one client.
@@ -235,20 +191,10 @@ func (x *waiter) reachable() bool {
 	return yes
 }
 
-// waitQueue is the waiters of one waitKey, oldest first. shared are those that only read.
-type waitQueue struct {
-	list, shared []*waiter
-	// filledAt is the number of the key's last fill. looking is true if the key is about
-	// to be checked.
-	filledAt uint64
-	looking  bool
-}
-
-func (q *waitQueue) places() int { return len(q.list) + len(q.shared) }
-
 func (w *waiters) init(s *Shard) {
-	w.shard, w.placesMax = s, placesMax
-	w.byID, w.keys, w.groups = map[fsm.TxnID]*waiter{}, map[waitKey]*waitQueue{}, map[waitKey]map[string]struct{}{}
+	w.shard = s
+	w.table.init()
+	w.looker.waiters = w
 }
 
 // Wait puts a client into the queues of its keys, or renews one that is there. told is
@@ -257,17 +203,17 @@ func (w *waiters) init(s *Shard) {
 // how to go on. road is the way back, or nil if the gateway is this node.
 func (s *Shard) Wait(req Wait, road Road, told func(Result)) {
 	w := &s.waiters
-	w.mu.Lock()
-	defer w.mu.Unlock()
+	w.table.mu.Lock()
+	defer w.table.mu.Unlock()
 	term := s.readyTerm.Load()
 	if term == 0 || w.holding {
 		told(Result{Err: cluster.ErrNotLeader})
 		return
 	}
-	w.beginLocked(term)
-	x := w.byID[req.ID]
+	w.beginTermLocked(term)
+	x := w.table.byID[req.ID]
 	if x != nil && req.Last && req.TwoWays && !x.shared && x.result == nil {
-		w.removeLocked(x)
+		w.table.removeLocked(x)
 		w.answerLocked(x, Result{Err: ErrRenew})
 		x = nil
 	}
@@ -275,13 +221,13 @@ func (s *Shard) Wait(req Wait, road Road, told func(Result)) {
 		w.comeBackLocked(x, &req, road, told)
 	} else if req.Last {
 		x := newWaiter(&req)
-		s.work(func() { w.settle(x, req.Settles, told) })
+		s.work(func() { w.endUnknown(x, req.Settles, told) })
 	} else if x := w.enterLocked(&req, road, told); x == nil {
 		return
 	} else if x.comes = true; !x.shared && (x.grouped() || req.Again) {
 		w.flyLocked(x, fsm.ServeComes)
 	} else {
-		w.lookLaterLocked(x.keys, x)
+		w.looker.laterLocked(x.keys, x)
 	}
 }
 
@@ -289,10 +235,10 @@ func (s *Shard) Wait(req Wait, road Road, told func(Result)) {
 // lost.
 func (s *Shard) LeaveWait(id fsm.TxnID) {
 	w := &s.waiters
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if x := w.byID[id]; x != nil {
-		w.removeLocked(x)
+	w.table.mu.Lock()
+	defer w.table.mu.Unlock()
+	if x := w.table.byID[id]; x != nil {
+		w.table.removeLocked(x)
 		w.answerLocked(x, Result{Err: ErrRenew})
 	}
 }
@@ -303,7 +249,7 @@ func (w *waiters) comeBackLocked(x *waiter, req *Wait, road Road, told func(Resu
 	x.told, x.since, x.road = told, time.Now(), road
 	switch {
 	case x.result != nil:
-		w.forgetLocked(x)
+		w.table.forgetLocked(x)
 		w.answerLocked(x, *x.result)
 		return
 	case x.shared:
@@ -319,7 +265,7 @@ func (w *waiters) comeBackLocked(x *waiter, req *Wait, road Road, told func(Resu
 func (w *waiters) catchUpLocked(x *waiter) {
 	if x.passed && x.reachable() {
 		x.passed = false
-		w.lookLaterLocked(x.keys, nil)
+		w.looker.laterLocked(x.keys, nil)
 	}
 }
 
@@ -330,8 +276,8 @@ func (w *waiters) restLocked(x *waiter) {
 	case x.last:
 		told := x.told
 		x.told = nil
-		w.removeLocked(x)
-		w.shard.proveLeft(told)
+		w.table.removeLocked(x)
+		w.proveLeft(told)
 	case x.told != nil && !x.known:
 		x.known = true
 		w.answerLocked(x, Result{Err: ErrRenew})
@@ -352,14 +298,18 @@ func (w *waiters) answerLocked(x *waiter, r Result) {
 func (w *waiters) enterLocked(req *Wait, road Road, told func(Result)) *waiter {
 	x := newWaiter(req)
 	x.told, x.since, x.road, x.toldAt = told, time.Now(), road, w.fills
-	if len(w.byID) >= waitersMax || w.bytes+x.bytes > waitBytesMax {
+	if len(w.table.byID) >= waitersMax || w.table.bytes+x.bytes > waitBytesMax {
 		w.answerLocked(x, Result{Err: cluster.ErrOverloaded})
 		return nil
 	}
-	if !w.queueLocked(x) {
-		return nil
+	if w.table.addLocked(x) {
+		return x
 	}
-	return x
+	if !x.over { // there is no room for all its keys
+		w.table.removeLocked(x)
+		w.answerLocked(x, Result{Err: cluster.ErrOverloaded})
+	}
+	return nil
 }
 
 // newWaiter returns the waiter of a request, with a copy of the arguments: a gateway that
@@ -384,153 +334,17 @@ func newWaiter(req *Wait) *waiter {
 	return x
 }
 
-// queueLocked puts a waiter behind the others of its keys. It handles some keys at a
-// time, and lets txns run in between. It returns false if it has answered the waiter
-// itself: there is no room, or the waiter was removed meanwhile.
-func (w *waiters) queueLocked(x *waiter) bool {
-	w.arrivals++
-	x.no = w.arrivals
-	w.rememberLocked(x)
-	keys := x.keys
-	x.keys = nil
-	for part := range slices.Chunk(keys, placesAtOnce) {
-		if len(x.keys) > 0 {
-			w.mu.Unlock()
-			w.mu.Lock()
-		}
-		if x.over {
-			return false
-		}
-		if w.places+len(part) > w.placesMax {
-			w.removeLocked(x)
-			w.answerLocked(x, Result{Err: cluster.ErrOverloaded})
-			return false
-		}
-		for _, k := range part {
-			q := w.keys[k]
-			if q == nil {
-				q = w.openLocked(k)
-			}
-			if x.shared {
-				q.shared = append(q.shared, x)
-			} else {
-				q.list = append(q.list, x)
-			}
-		}
-		w.places += len(part)
-		x.keys = append(x.keys, part...)
-	}
-	return true
-}
-
-// removeLocked removes a waiter from its queues, and forgets it. It releases the lock in
-// between, as queueLocked does.
-func (w *waiters) removeLocked(x *waiter) {
-	if x.over {
-		return
-	}
-	x.over = true
-	w.forgetLocked(x)
-	is := func(other *waiter) bool { return other == x }
-	for part := range slices.Chunk(x.keys, placesAtOnce) {
-		for _, k := range part {
-			q := w.keys[k]
-			if q == nil {
-				continue // another goroutine dismissed it meanwhile
-			}
-			before := q.places()
-			if x.shared {
-				q.shared = slices.DeleteFunc(q.shared, is)
-			} else {
-				q.list = slices.DeleteFunc(q.list, is)
-			}
-			w.places -= before - q.places()
-			if q.places() == 0 {
-				w.closeLocked(k)
-			}
-		}
-		if len(x.keys) > placesAtOnce {
-			w.mu.Unlock()
-			w.mu.Lock()
-		}
-	}
-}
-
-// rememberLocked records a waiter, and forgetLocked forgets it.
-func (w *waiters) rememberLocked(x *waiter) {
-	w.byID[x.id] = x
-	w.bytes += x.bytes
-	w.countLocked(x, 1)
-}
-
-func (w *waiters) forgetLocked(x *waiter) {
-	if w.byID[x.id] == x {
-		delete(w.byID, x.id)
-		w.bytes -= x.bytes
-		w.countLocked(x, -1)
-	}
-}
-
-func (w *waiters) countLocked(x *waiter, n int64) {
-	w.number.Add(n)
-	if !x.shared {
-		w.takers.Add(n)
-	}
-}
-
-// openLocked makes a queue.
-func (w *waiters) openLocked(k waitKey) *waitQueue {
-	q := &waitQueue{}
-	w.keys[k] = q
-	if k.group != "" {
-		if w.groups[k.alone()] == nil {
-			w.groups[k.alone()] = map[string]struct{}{}
-		}
-		w.groups[k.alone()][k.group] = struct{}{}
-	}
-	return q
-}
-
-// closeLocked removes a queue that is empty.
-func (w *waiters) closeLocked(k waitKey) {
-	delete(w.keys, k)
-	if k.group == "" {
-		return
-	}
-	delete(w.groups[k.alone()], k.group)
-	if len(w.groups[k.alone()]) == 0 {
-		delete(w.groups, k.alone())
-	}
-}
-
-// eachQueueLocked calls f with the queues of a key, of one kind of value or, if any is
-// true, of all kinds.
-func (w *waiters) eachQueueLocked(alone waitKey, any bool, f func(k waitKey, q *waitQueue)) {
-	if any {
-		for _, alone.kind = range []engine.Kind{engine.KindList, engine.KindSortedSet, engine.KindStream} {
-			w.eachQueueLocked(alone, false, f)
-		}
-		return
-	}
-	if q := w.keys[alone]; q != nil {
-		f(alone, q)
-	}
-	for group := range w.groups[alone] { // the order does not matter: each is served independently
-		f(alone.of(group), w.keys[alone.of(group)])
-	}
-}
-
-// begin starts a term.
-func (w *waiters) begin(term uint64) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.beginLocked(term)
+// beginTerm starts a term.
+func (w *waiters) beginTerm(term uint64) {
+	w.table.mu.Lock()
+	defer w.table.mu.Unlock()
+	w.beginTermLocked(term)
 	w.heir = nil
 }
 
-// beginLocked starts a term. The waiters of an earlier term are not served any more:
+// beginTermLocked starts a term. The waiters of an earlier term are not served any more:
 // their waits may have ended elsewhere.
-func (w *waiters) beginLocked(term uint64) {
+func (w *waiters) beginTermLocked(term uint64) {
 	if w.term != term {
 		w.dismissLocked()
 		w.term = term
@@ -539,23 +353,18 @@ func (w *waiters) beginLocked(term uint64) {
 
 // dismiss ends all waits: this node no longer leads.
 func (w *waiters) dismiss() {
-	w.mu.Lock()
-	defer w.mu.Unlock()
+	w.table.mu.Lock()
+	defer w.table.mu.Unlock()
 	w.dismissLocked()
 	w.heir = nil
 }
 
 func (w *waiters) dismissLocked() {
-	for _, x := range w.byID {
+	for _, x := range w.table.byID {
 		x.over = true
 		w.answerLocked(x, Result{Err: cluster.ErrUnknown})
 	}
-	clear(w.byID)
-	clear(w.keys)
-	clear(w.groups)
-	w.places, w.bytes = 0, 0
-	w.number.Store(0)
-	w.takers.Store(0)
+	w.table.clearLocked()
 }
 
 // loop renews waits that have lasted long, and drops waiters whose gateway has gone.
@@ -574,13 +383,13 @@ func (w *waiters) loop() {
 }
 
 func (w *waiters) sweep(now time.Time) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
+	w.table.mu.Lock()
+	defer w.table.mu.Unlock()
 	if w.heir != nil && now.Sub(w.heir.came) > heirMax {
 		w.heir = nil
 	}
 	var gone []*waiter
-	for _, x := range w.byID {
+	for _, x := range w.table.byID {
 		w.catchUpLocked(x)
 		switch {
 		case now.Sub(x.since) <= renewEvery:
@@ -592,11 +401,11 @@ func (w *waiters) sweep(now time.Time) {
 	}
 	for _, x := range gone {
 		if x.told == nil {
-			w.removeLocked(x)
-			w.forgetLocked(x)
+			w.table.removeLocked(x)
+			w.table.forgetLocked(x)
 		}
 	}
 }
 
 // Waiting is the number of clients that wait at this shard.
-func (s *Shard) Waiting() int { return int(s.waiters.number.Load()) }
+func (s *Shard) Waiting() int { return int(s.waiters.table.number.Load()) }

@@ -121,14 +121,14 @@ func (w *waiting) silent(what string, told chan Result) {
 func (w *waiting) settled() {
 	w.shardWorld.t.Helper()
 	w.until("nothing is under way", func() bool {
-		w.waiters.mu.Lock()
-		defer w.waiters.mu.Unlock()
-		for _, x := range w.waiters.byID {
+		w.waiters.table.mu.Lock()
+		defer w.waiters.table.mu.Unlock()
+		for _, x := range w.waiters.table.byID {
 			if x.flying > 0 {
 				return false
 			}
 		}
-		for _, q := range w.waiters.keys {
+		for _, q := range w.waiters.table.keys {
 			if q.looking {
 				return false
 			}
@@ -443,8 +443,8 @@ func TestAWaitThatEndsLosesNothing(t *testing.T) {
 			t.Fatal(got)
 		}
 	}
-	if w.Waiting() != 0 || w.waiters.places != 0 || w.waiters.bytes != 0 || len(w.waiters.keys) != 0 {
-		t.Errorf("%d waiters, %d places, %d bytes, %d keys are left", w.Waiting(), w.waiters.places, w.waiters.bytes, len(w.waiters.keys))
+	if w.Waiting() != 0 || w.waiters.table.places != 0 || w.waiters.table.bytes != 0 || len(w.waiters.table.keys) != 0 {
+		t.Errorf("%d waiters, %d places, %d bytes, %d keys are left", w.Waiting(), w.waiters.table.places, w.waiters.table.bytes, len(w.waiters.table.keys))
 	}
 }
 
@@ -538,8 +538,8 @@ func TestWaitsThatLastLong(t *testing.T) {
 	w.do("rpush q b")
 	w.settled()
 	later()
-	if w.Waiting() != 0 || w.waiters.bytes != 0 || w.waiters.places != 0 {
-		t.Errorf("%d waiters of gateways that are gone, %d bytes, %d places", w.Waiting(), w.waiters.bytes, w.waiters.places)
+	if w.Waiting() != 0 || w.waiters.table.bytes != 0 || w.waiters.table.places != 0 {
+		t.Errorf("%d waiters of gateways that are gone, %d bytes, %d places", w.Waiting(), w.waiters.table.bytes, w.waiters.table.places)
 	}
 	c.req.Again = true
 	w.want("who was forgotten", c.ask(), popped("q", "b"))
@@ -587,60 +587,6 @@ func TestAWaiterComesOnce(t *testing.T) {
 	w.want("the next waiter", next, popped("a", "x"))
 }
 
-// A waiter's next request, and an element, may come while its keys are put into the queues.
-func TestAWaiterForManyKeysMissesNothing(t *testing.T) {
-	w := newWaiting(t)
-	var keys []string
-	for i := range 100_000 {
-		keys = append(keys, fmt.Sprint("key:", i))
-	}
-	c := w.client("blpop " + strings.Join(keys, " ") + " 0")
-	one, entered := make(chan Result, 1), make(chan struct{})
-	go func() {
-		defer close(entered)
-		w.Wait(c.req, nil, func(r Result) { one <- r })
-	}()
-	for w.Waiting() == 0 {
-		runtime.Gosched()
-	}
-	pushed := w.shardWorld.propose(w.n, "rpush", keys[0], "x")
-	two := c.ask()
-	<-pushed
-	<-entered
-	answers := []string{said(<-one), said(<-two)}
-	for answers[1] == "to renew" {
-		answers[1] = said(<-c.ask())
-	}
-	w.same("what the requests are told", answers, []string{"to renew", popped(keys[0], "x")})
-	w.same("LLEN", w.do("llen "+keys[0]), ":0")
-}
-
-// A wait for many keys does not delay other clients, and the places of all waits together are
-// bounded.
-func TestWaitsForManyKeys(t *testing.T) {
-	w := newWaiting(t)
-	var keys []string
-	for i := range 200_000 {
-		keys = append(keys, fmt.Sprint("key:", i%100_000))
-	}
-	many := w.client("blpop " + strings.Join(keys, " ") + " 0")
-	told := many.waits()
-	if w.waiters.places != 100_000 {
-		t.Errorf("%d places", w.waiters.places)
-	}
-	w.waiters.placesMax = 100_002
-	w.want("one too many", w.client("blpop a b c 0").ask(), "overloaded")
-	fits := w.waits("xread block 0 streams a b 0 0")
-	w.do("xadd b * f v")
-	w.want("one that fits", fits, "to try")
-	w.do("rpush key:99999 x")
-	w.want("of the last key", told, popped("key:99999", "x"))
-	w.settled()
-	if w.waiters.places != 2 || len(w.waiters.keys) != 2 || w.Waiting() != 1 {
-		t.Errorf("%d places, %d keys, %d waiters are left", w.waiters.places, len(w.waiters.keys), w.Waiting())
-	}
-}
-
 // Clients that wait for one kind of value are not delayed by those that wait for another kind.
 func TestWaitersOfAnotherKindAreLeftAlone(t *testing.T) {
 	w := newWaiting(t)
@@ -667,7 +613,7 @@ func TestManySwapsAreOneLook(t *testing.T) {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
 	for range swaps {
-		w.waiters.swapped(0)
+		w.waiters.looker.swapped(0)
 	}
 	runtime.ReadMemStats(&after)
 	// A list has some thirty bytes per key. During the swaps the keys may be checked several times.

@@ -9,16 +9,29 @@ import (
 	"lockstep/fsm"
 )
 
-// Checking the keys that clients wait for: when a client comes, when one was served, and
-// when the content of a database was replaced.
+// looker checks the keys that clients wait for: when a client comes, when one was served,
+// and when the content of a database was replaced.
+type looker struct {
+	waiters *waiters
+	// swaps are the databases whose content was replaced, by their number. The lock of the
+	// table guards them.
+	swaps [engine.Databases]swap
+}
 
-// lookLaterLocked starts a check of keys without the lock, for a new client or for the
+// swap records the last time the content of a database was replaced. It counts as the
+// fill number filledAt of all its keys. looking is true while these are being checked.
+type swap struct {
+	filledAt uint64
+	looking  bool
+}
+
+// laterLocked starts a check of keys without the lock, for a new client or for the
 // clients that wait for them.
-func (w *waiters) lookLaterLocked(keys []waitKey, newcomer *waiter) {
+func (l *looker) laterLocked(keys []waitKey, newcomer *waiter) {
 	if newcomer == nil {
 		var due []waitKey
 		for _, k := range keys {
-			if q := w.keys[k]; q != nil && !q.looking {
+			if q := l.waiters.table.keys[k]; q != nil && !q.looking {
 				q.looking = true
 				due = append(due, k)
 			}
@@ -27,32 +40,33 @@ func (w *waiters) lookLaterLocked(keys []waitKey, newcomer *waiter) {
 			return
 		}
 	}
-	w.shard.work(func() { w.look(keys, newcomer) })
+	l.waiters.shard.work(func() { l.look(keys, newcomer) })
 }
 
 // look reads the keys, and serves the clients that wait for them.
-func (w *waiters) look(keys []waitKey, newcomer *waiter) {
+func (l *looker) look(keys []waitKey, newcomer *waiter) {
+	w := l.waiters
 	for _, k := range keys {
-		w.mu.Lock()
-		q := w.keys[k]
+		w.table.mu.Lock()
+		q := w.table.keys[k]
 		if q == nil {
-			w.mu.Unlock()
+			w.table.mu.Unlock()
 			continue
 		}
 		q.looking = false
-		w.mu.Unlock()
-		kind, there, offers := w.find(k)
-		w.mu.Lock()
-		if q := w.keys[k]; q != nil {
+		w.table.mu.Unlock()
+		kind, there, offers := l.find(k)
+		w.table.mu.Lock()
+		if q := w.table.keys[k]; q != nil {
 			w.tellReadersLocked(q)
 			w.offerLocked(q, offers)
-			w.foundLocked(k, kind, there, newcomer)
+			l.foundLocked(k, kind, there, newcomer)
 		}
-		w.mu.Unlock()
+		w.table.mu.Unlock()
 	}
 	if newcomer != nil {
-		w.mu.Lock()
-		defer w.mu.Unlock()
+		w.table.mu.Lock()
+		defer w.table.mu.Unlock()
 		newcomer.looked = true
 		w.restLocked(newcomer)
 	}
@@ -60,19 +74,19 @@ func (w *waiters) look(keys []waitKey, newcomer *waiter) {
 
 // foundLocked handles the value of one of a new client's keys, if newcomer is not nil. A
 // value of another kind counts, too: it is an error to a new client.
-func (w *waiters) foundLocked(k waitKey, kind engine.Kind, there bool, newcomer *waiter) {
+func (l *looker) foundLocked(k waitKey, kind engine.Kind, there bool, newcomer *waiter) {
 	switch {
 	case newcomer == nil || newcomer.over || !newcomer.comes || !there:
 	case newcomer.shared:
-		w.turnLocked(newcomer, ErrAtOnce)
+		l.waiters.turnLocked(newcomer, ErrAtOnce)
 	case kind != k.kind && newcomer.flying == 0:
-		w.flyLocked(newcomer, fsm.ServeComes)
+		l.waiters.flyLocked(newcomer, fsm.ServeComes)
 	}
 }
 
 // find reads a key: whether it exists, its kind, and how many waiters it may serve.
-func (w *waiters) find(k waitKey) (kind engine.Kind, there bool, offers int) {
-	s := w.shard
+func (l *looker) find(k waitKey) (kind engine.Kind, there bool, offers int) {
+	s := l.waiters.shard
 	ks, locks := s.machine.Keyspace(), s.machine.Sched()
 	slot := ks.LockSlot([]byte(k.key))
 	var ticket sched.Ticket
@@ -92,49 +106,51 @@ func (w *waiters) find(k waitKey) (kind engine.Kind, there bool, offers int) {
 }
 
 // swapped starts a check of all awaited keys of a database whose content was replaced.
-func (w *waiters) swapped(db int) {
-	if w.number.Load() == 0 {
+func (l *looker) swapped(db int) {
+	w := l.waiters
+	if w.table.number.Load() == 0 {
 		return
 	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
+	w.table.mu.Lock()
+	defer w.table.mu.Unlock()
 	w.fills++
-	s := &w.swaps[db]
+	s := &l.swaps[db]
 	s.filledAt = w.fills
 	if !s.looking {
 		s.looking = true
-		w.shard.work(func() { w.lookSwapped(db) })
+		w.shard.work(func() { l.lookSwapped(db) })
 	}
 }
 
 // lookSwapped checks all keys of a database, and again if its content was replaced
 // meanwhile. A transaction may swap databases thousands of times, which must not cause as
 // many checks of a million keys.
-func (w *waiters) lookSwapped(db int) {
+func (l *looker) lookSwapped(db int) {
+	w := l.waiters
 	// restTimes is how long it leaves the lock alone, as a multiple of the time it held
 	// it.
 	const restTimes = 10
 	for looked := uint64(0); ; {
 		begun := time.Now()
-		w.mu.Lock()
-		s := &w.swaps[db]
+		w.table.mu.Lock()
+		s := &l.swaps[db]
 		if s.filledAt == looked {
 			s.looking = false
-			w.mu.Unlock()
+			w.table.mu.Unlock()
 			return
 		}
 		looked = s.filledAt
 		w.fills++
 		var keys []waitKey
-		for k, q := range w.keys { // the order does not matter: all are checked
+		for k, q := range w.table.keys { // the order does not matter: all are checked
 			if k.db == db {
 				q.filledAt = w.fills
 				keys = append(keys, k)
 			}
 		}
-		w.mu.Unlock()
+		w.table.mu.Unlock()
 		held := time.Since(begun)
-		w.look(keys, nil)
+		l.look(keys, nil)
 		pause(w.shard.ctx, restTimes*held)
 	}
 }

@@ -26,7 +26,7 @@ func (o *observer) Event(class command.EventClass, event string, db int, key []b
 // Filled implements command.Observer.
 func (o *observer) Filled(db int, key []byte, kind engine.Kind) {
 	if key == nil {
-		o.waiters.swapped(db)
+		o.waiters.looker.swapped(db)
 	} else {
 		o.waiters.filled(db, key, kind)
 	}

@@ -9,14 +9,14 @@ func (w *waiters) readOnLocked(x *waiter, req *Wait) {
 	x.turn = false
 	for _, k := range x.keys {
 		// Fills while the client had no request open count.
-		if q := w.keys[k]; q != nil && q.filledAt > x.toldAt {
+		if q := w.table.keys[k]; q != nil && q.filledAt > x.toldAt {
 			w.turnLocked(x, ErrTurn)
 			return
 		}
 	}
 	if hadTurn && !req.Tried {
 		// The client could not try. The value that it was told about may still be there.
-		w.lookLaterLocked(x.keys, x)
+		w.looker.laterLocked(x.keys, x)
 		return
 	}
 	w.restLocked(x)

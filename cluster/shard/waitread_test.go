@@ -34,13 +34,13 @@ func TestWhatComesBetweenTwoRequestsCounts(t *testing.T) {
 	w.want("filled while it tried", c.ask(), "to try")
 	told = c.ask()
 	w.silent("who found nothing", told)
-	w.waiters.swapped(0)
+	w.waiters.looker.swapped(0)
 	w.want("when all is another", told, "to try")
 	// A client that could not try is told again.
 	c.req.Tried = false
 	w.want("who could not try", c.ask(), "to try at once")
 	w.LeaveWait(c.req.ID)
-	if w.Waiting() != 0 || len(w.waiters.keys) != 0 {
-		t.Errorf("%d waiters, %d keys are left", w.Waiting(), len(w.waiters.keys))
+	if w.Waiting() != 0 || len(w.waiters.table.keys) != 0 {
+		t.Errorf("%d waiters, %d keys are left", w.Waiting(), len(w.waiters.table.keys))
 	}
 }

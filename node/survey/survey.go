@@ -216,7 +216,7 @@ func (v *Survey) GroupStatus(name string, g *shard.Group, s *shard.Shard) status
 	if s != nil {
 		out.Executed, out.Version = executedOf(st.Applied, s.Machine()), s.Machine().Settings().Version
 		if st.Role == "leader" {
-			day := s.Day()
+			day := s.Clock().Day()
 			out.ClockAheadMs, out.DayOffsetMs, out.ClockUnknown = day.AwayMs, day.OffsetMs, !day.Known
 		}
 	}

@@ -22,10 +22,6 @@ const (
 var largeTypes = map[string]string{
 	"node/config/Settings":        "a table: a field for each setting",
 	"engine/command/Spec":         "a table: a field for each column of a row of the command table",
-	"cluster/router/Router":       "is being split: there is to be one way for a call",
-	"cluster/shard/Group":         "is still to be split: proposals, reads and snapshots",
-	"cluster/shard/Shard":         "is still to be split: proposer, reads, waiters and eviction",
-	"cluster/shard/waiters":       "is still to be split: the table of waiting clients, and how they are served",
 	"engine/Keyspace":             "is still to be split: keys, expiries and sizes",
 	"engine/script/meter":         "is still to be split: the budgets of a run, and what charges them",
 	"proto/client/Connection":     "a table: what CLIENT LIST shows of a connection",

@@ -299,7 +299,7 @@ func (n *Node) reconcile(context.Context) error {
 			_, known := n.Machine.View().ByIncarnation(node)
 			return known
 		},
-		Heard:   n.feeds.Intake.Heard,
+		Heard:   n.feeds.Consumer.Heard,
 		Scripts: n.KnownScripts,
 		Panics:  n.panics.Clients,
 		Numbered: func(index int, first fsm.TxnID, calls []*cluster.Call) {
@@ -331,7 +331,7 @@ func (n *Node) reconcile(context.Context) error {
 	n.place()
 	n.Machine.OnChange(func(*meta.View) { n.replicas.Kick(); n.announcer.soon() })
 	n.background.Go(func() { n.replicas.keep(n.ctx) })
-	n.background.Go(func() { n.feeds.Intake.Run(n.ctx) })
+	n.background.Go(func() { n.feeds.Consumer.Run(n.ctx) })
 	return nil
 }
 

@@ -172,8 +172,8 @@ func (r *replicas) close(group uint32) (left raftio.Pledge, err error) {
 	}
 	r.n.Router.Left(int(group))
 	r.n.feeds.Source.End(int(group))
-	r.n.feeds.Intake.Told(int(group), s.Queued())
-	r.n.feeds.Intake.Kick()
+	r.n.feeds.Consumer.Told(int(group), s.Queued())
+	r.n.feeds.Consumer.Kick()
 	r.n.Manager.Load().Release(group)
 	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
 	defer cancel()

@@ -127,7 +127,7 @@ func Start(ctx context.Context, cfg *config.Config, log *logs.Log) (*Node, error
 
 func (n *Node) start(ctx context.Context) error {
 	for _, step := range []func(context.Context) error{
-		n.tryFront, n.setAside, n.openSecrets, n.openTLS, n.openRooms, n.openAdmin, n.openFolder, n.muster, n.listenPeers, n.join, n.openMeta, n.meetPeers, n.openJournal, n.openShards, n.reconcile, n.found, n.awaitVoters,
+		n.tryFront, n.setAside, n.openSecrets, n.openTLS, n.openRooms, n.openAdmin, n.openFolder, n.joinOrFound, n.listenPeers, n.join, n.openMeta, n.meetPeers, n.openJournal, n.openShards, n.reconcile, n.found, n.awaitVoters,
 		n.foundUsers, n.awaitLeaders, n.openReport, n.openFront,
 	} {
 		if err := step(ctx); err != nil {

@@ -185,7 +185,7 @@ func (n *Node) join(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		return n.takenIn(&w)
+		return n.recordJoined(&w)
 	}
 	return nil
 }
@@ -320,8 +320,8 @@ func (n *Node) reconcile(context.Context) error {
 	n.Manager.Store(membership.Start(membership.Config{
 		Self: n.Self.ID(), PeerAddr: n.Config.Current().PeerAddress, ClusterID: n.Self.ClusterID,
 		Machine: n.Machine, Meta: n.Meta, Courier: n.Courier, Caller: n.Transport,
-		Group: membership.NewReplica(n.MetaGroup), LostAfter: func() time.Duration { return repairAfter(n.Member) }, HearsLeader: func() bool { addr, self := n.GroupLeader(meta.GroupID); return self || addr != "" },
-		Also: n.Config.Current().Join, Met: func(id meta.NodeID, addr string) { n.Transport.Met(string(id), addr) },
+		Group: membership.NewReplica(n.MetaGroup), LostAfter: func() time.Duration { return repairAfter(n.Member) }, KnowsLeader: func() bool { addr, self := n.GroupLeader(meta.GroupID); return self || addr != "" },
+		Also: n.Config.Current().Join, LearnAddress: func(id meta.NodeID, addr string) { n.Transport.LearnAddress(string(id), addr) },
 		OnRemoved: n.removed, Secret: n.secrets.ToHand, Panics: n.panics.Peers, ClockOff: n.clocks.Wrong, Log: n.Log,
 	}))
 	n.background.Go(n.orders.WatchVersion)
@@ -356,7 +356,7 @@ func (n *Node) meetPeers(ctx context.Context) error {
 	if n.Self.Phase != identity.Settled {
 		return nil
 	}
-	why := membership.NewVigil(membership.VigilConfig{
+	why := membership.NewRemovalWatch(membership.RemovalWatchConfig{
 		Self: n.Self.ID(), ClusterID: n.Self.ClusterID, Caller: n.Transport, Peers: n.PeerAddrs, View: n.Machine.View, Log: n.Log,
 	}).Ask(ctx)
 	if why == "" {

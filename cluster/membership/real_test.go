@@ -132,10 +132,10 @@ func (n *realNode) open() {
 	n.client = meta.NewClient(n.machine, n.groups[meta.GroupID], n.courier, nil)
 	n.Manager = Start(Config{
 		Self: n.self.ID, PeerAddr: n.self.PeerAddr, ClusterID: id.ClusterID, Also: n.also, Machine: n.machine, Meta: n.client, Courier: n.courier, Caller: n.transport, Group: replicas[meta.GroupID],
-		HearsLeader: func() bool { id, _ := n.groups[meta.GroupID].Leader(); return id != "" },
-		Met:         func(id meta.NodeID, addr string) { n.transport.Met(string(id), addr) },
-		OnRemoved:   func(why string) { n.removed <- why },
-		Log:         slog.New(slog.NewTextHandler(n.t.Output(), nil)).With("node", n.self.ID),
+		KnowsLeader:  func() bool { id, _ := n.groups[meta.GroupID].Leader(); return id != "" },
+		LearnAddress: func(id meta.NodeID, addr string) { n.transport.LearnAddress(string(id), addr) },
+		OnRemoved:    func(why string) { n.removed <- why },
+		Log:          slog.New(slog.NewTextHandler(n.t.Output(), nil)).With("node", n.self.ID),
 	})
 	n.Attach(0, replicas[0])
 	n.transport.Handle(courier.Kind, func(_ transport.Peer, payload []byte, reply func([]byte)) { n.courier.Serve(payload, reply) })

@@ -16,7 +16,7 @@ const (
 	verbJoin    = "member.join"
 	verbRemove  = "member.remove"
 	verbReplace = "member.replace"
-	verbCare    = "member.care"
+	verbRole    = "member.care"
 )
 
 // RegistrarConfig is the configuration of a Registrar.
@@ -39,7 +39,7 @@ func NewRegistrar(cfg RegistrarConfig) *Registrar {
 	cfg.Courier.Handle(verbJoin, r.join)
 	cfg.Courier.Handle(verbRemove, r.remove)
 	cfg.Courier.Handle(verbReplace, r.replace)
-	cfg.Courier.Handle(verbCare, r.care)
+	cfg.Courier.Handle(verbRole, r.setRole)
 	return r
 }
 
@@ -64,7 +64,7 @@ func (r *Registrar) Replace(ctx context.Context, old, successor string) (meta.No
 	return order(ctx, r.cfg.Courier, meta.GroupID, verbReplace, removeRequest{Node: old, InFavourOf: successor})
 }
 
-// Leave orders that this node leaves. Its Vigil notices when it has left.
+// Leave orders that this node leaves. Its RemovalWatch notices when it has left.
 func (r *Registrar) Leave(ctx context.Context) error {
 	_, err := r.Remove(ctx, string(r.cfg.Self), false)
 	return err

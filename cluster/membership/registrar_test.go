@@ -25,7 +25,7 @@ func TestAnOrderRestsOnNoOldView(t *testing.T) {
 	for request, orderOf := range map[string]func(*Registrar) courier.Handler{
 		`{"node":"b","force":true}`:       func(r *Registrar) courier.Handler { return r.remove },
 		`{"node":"a","in_favour_of":"b"}`: func(r *Registrar) courier.Handler { return r.replace },
-		`{"node":"b","drain":true}`:       func(r *Registrar) courier.Handler { return r.care },
+		`{"node":"b","drain":true}`:       func(r *Registrar) courier.Handler { return r.setRole },
 	} {
 		s := &script{view: viewOf("a"), newest: viewOf("a b"), leads: true, servers: []Server{{"a", "a", true}, {"b", "b", true}}}
 		r := &Registrar{RegistrarConfig{Self: "a", Meta: reader{s}, Group: s}}

@@ -26,7 +26,7 @@ func Found(ctx context.Context, m Meta, folder *identity.Folder, self meta.Node)
 }
 
 // Announce proposes this node's addresses and version to the meta group if the view has others. A
-// refusal with meta.ErrRemoved means that the node must stop; see Vigil. While the view has another
+// refusal with meta.ErrRemoved means that the node must stop; see RemovalWatch. While the view has another
 // node at this one's new address, Announce waits: that node may be about to move as well.
 func Announce(ctx context.Context, m Meta, caller Caller, self meta.Node) error {
 	n, known := m.View().Node(self.ID)

@@ -79,7 +79,7 @@ func (w *world) start(self meta.Node) *worldNode {
 	w.mu.Unlock()
 	n.Manager = Start(Config{
 		Self: self.ID, PeerAddr: self.PeerAddr, ClusterID: "c1", Machine: n.machine, Meta: n.client, Courier: n.courier, Caller: n, Group: worldReplica{n, meta.GroupID},
-		HearsLeader: func() bool { return w.hears(self.ID) },
+		KnowsLeader: func() bool { return w.hears(self.ID) },
 		OnRemoved:   func(why string) { n.removed <- why },
 		ClockOff:    w.clockOff,
 		Log:         quietLog(),
@@ -263,7 +263,7 @@ func (n *worldNode) Call(ctx context.Context, addr string, kind uint8, payload [
 	}
 	got := make(chan []byte, 1)
 	if kind == KindKnock {
-		to.door.Serve(Visitor{Member: n.self.ID}, payload, func(b []byte) { got <- b })
+		to.admission.Serve(Visitor{Member: n.self.ID}, payload, func(b []byte) { got <- b })
 	} else {
 		to.courier.Serve(payload, func(b []byte) { got <- b })
 	}

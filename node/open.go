@@ -289,12 +289,12 @@ func (n *Node) reconcile(context.Context) error {
 			}
 			return nil
 		},
-		Replicas: n.ReplicaAddrs,
-		Known:    n.KnownLeader,
-		Learn:    n.LearnLeader,
-		Disprove: n.DisproveLeader,
-		Reboot:   n.beginAnew,
-		Quiet:    n.Transport.Quiet,
+		Replicas:  n.ReplicaAddrs,
+		Known:     n.KnownLeader,
+		Learn:     n.LearnLeader,
+		Disprove:  n.DisproveLeader,
+		Reboot:    n.beginAnew,
+		SilentFor: n.Transport.SilentFor,
 		Member: func(node uint64) bool {
 			_, known := n.Machine.View().ByIncarnation(node)
 			return known

@@ -160,9 +160,9 @@ type Peer struct {
 	in *incoming
 }
 
-// Quiet is how long nothing has come over the connection that brought the peer's request. It is
+// SilentFor is how long nothing has come over the connection that brought the peer's request. It is
 // very long if the connection has ended. A healthy peer sends a ping every few seconds.
-func (p Peer) Quiet() time.Duration {
+func (p Peer) SilentFor() time.Duration {
 	if p.in == nil || p.in.ended.Load() {
 		return math.MaxInt64
 	}

@@ -22,7 +22,7 @@ func Found(ctx context.Context, m Meta, folder *identity.Folder, self meta.Node)
 	if _, err := m.Do(ctx, c); err != nil {
 		return fmt.Errorf("cannot create the cluster: %w", err)
 	}
-	return folder.Settle()
+	return folder.MarkFounded()
 }
 
 // Announce proposes this node's addresses and version to the meta group if the view has others. A

@@ -121,7 +121,7 @@ func (l *Loop) step(ctx context.Context) time.Duration {
 	if !view.Placed() {
 		return idlePause
 	}
-	facts := l.gather(ctx, view)
+	facts := l.collect(ctx, view)
 	// Asking takes a moment, so take the view again.
 	view = l.cfg.Meta.View()
 	r := Plan(view, facts, l.cfg.Settings().Limits)
@@ -170,8 +170,8 @@ func (l *Loop) carryOut(ctx context.Context, s Step) bool {
 	return false
 }
 
-// gather asks all nodes in parallel which shards they lead.
-func (l *Loop) gather(ctx context.Context, view *meta.View) *Facts {
+// collect asks all nodes in parallel which shards they lead.
+func (l *Loop) collect(ctx context.Context, view *meta.View) *Facts {
 	f := &Facts{Nodes: l.nodes(view, time.Now()), Shards: make([]ShardFacts, len(view.Shards))}
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
@@ -247,5 +247,5 @@ func (l *Loop) serveReport(ctx context.Context, _ uint32, _ []byte) ([]byte, err
 		return nil, courier.ErrNotLeader
 	}
 	view := l.cfg.Meta.View()
-	return json.Marshal(reportOf(view, l.gather(ctx, view), l.cfg.Settings().Limits))
+	return json.Marshal(reportOf(view, l.collect(ctx, view), l.cfg.Settings().Limits))
 }

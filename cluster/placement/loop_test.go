@@ -99,7 +99,7 @@ func TestOfTwoWhoSayTheyLeadTheNewerTermIsBelieved(t *testing.T) {
 	}
 	s.says[n[1].ID] = []Led{{Shard: 0, Term: 7, ForMs: 10}, {Shard: 1, Term: 2, ForMs: 1 << 20}, {Shard: 99, Term: 1}}
 	s.says[n[2].ID] = []Led{{Shard: 0, Term: 6, ForMs: 1 << 20}}
-	f := s.loop.gather(t.Context(), s.view())
+	f := s.loop.collect(t.Context(), s.view())
 	if f.Shards[0].Leader != n[1].ID || f.Shards[0].Steady || f.Shards[1].Leader != n[1].ID || !f.Shards[1].Steady {
 		t.Errorf("%+v", f.Shards)
 	}

@@ -64,7 +64,7 @@ func (n *Node) joinOrFound(ctx context.Context) error {
 	case err != nil:
 		return err
 	case w == nil:
-		if err = n.secrets.Settle(identity.Founding); err == nil {
+		if err = n.secrets.Ensure(identity.Founding); err == nil {
 			err = errors.Join(n.Folder.FoundPromised(creation(s)), sawKnownVersion(n.Member))
 		}
 	default:
@@ -91,7 +91,7 @@ func (n *Node) peerPort(s *config.Settings) transport.Config {
 // recordJoined records the answer of the cluster that this node has joined.
 func (n *Node) recordJoined(w *membership.Welcome) error {
 	// The secret comes first: a member cannot work without it.
-	if err := n.secrets.Taken(w.Secret); err != nil {
+	if err := n.secrets.KeepJoined(w.Secret); err != nil {
 		return err
 	}
 	if err := errors.Join(n.Folder.Joined(w.ClusterID, w.Creation), n.Folder.SawVersion(w.Version)); err != nil {

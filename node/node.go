@@ -237,14 +237,14 @@ func (n *Node) openFolder(context.Context) error {
 	case folder.Identity() != nil:
 		sayWhatIsSettled(n.Member, s)
 		if err = errors.Join(folder.CheckName(s.NodeName), folder.CheckRecovered()); err == nil {
-			err = n.secrets.Settle(folder.Identity().Phase)
+			err = n.secrets.Ensure(folder.Identity().Phase)
 		}
 	case len(s.Join) > 0 && !s.Bootstrap:
 		err = folder.BeginJoin(s.NodeName)
 	case len(s.Join) > 0:
 		err = errors.New("both --bootstrap and --join are given; a node begins a new cluster or joins one")
 	default:
-		if err = n.secrets.Settle(identity.Founding); err == nil {
+		if err = n.secrets.Ensure(identity.Founding); err == nil {
 			err = folder.Found(s.NodeName, creation(s))
 		}
 		if err == nil {

@@ -59,7 +59,7 @@ func (n *Node) listenPeers(context.Context) error {
 		}
 	})
 	t.HandleAside(survey.KindStatus, func(_ transport.Peer, _ []byte, reply func([]byte)) { n.survey.ServeStatus(reply) })
-	t.HandleAside(survey.KindSight, func(_ transport.Peer, payload []byte, reply func([]byte)) { n.survey.ServeSight(payload, reply) })
+	t.HandleAside(survey.KindPageData, func(_ transport.Peer, payload []byte, reply func([]byte)) { n.survey.ServePageData(payload, reply) })
 	t.HandleAside(secrets.Kind, func(_ transport.Peer, payload []byte, reply func([]byte)) { n.secrets.Serve(payload, reply) })
 	t.HandleAside(backup.Kind, func(_ transport.Peer, payload []byte, reply func([]byte)) { n.backups.Serve(payload, reply) })
 	n.messages = relay.NewMessages(n.Member)

@@ -133,12 +133,12 @@ func (d *doubter) age() time.Duration { return d.now() - time.Duration(d.confirm
 func (d *doubter) run(ctx context.Context) {
 	for ctx.Err() == nil {
 		pause := d.ask(ctx)
-		left := d.judge()
+		left := d.applyDoubt()
 		if left > 0 {
 			pause = min(pause, left)
 		}
 		sleepFor(ctx, pause)
-		d.judge()
+		d.applyDoubt()
 	}
 }
 
@@ -162,8 +162,8 @@ func (d *doubter) ask(ctx context.Context) (pause time.Duration) {
 	return pause
 }
 
-// judge applies the current doubt, and returns for how long it will last.
-func (d *doubter) judge() (left time.Duration) {
+// applyDoubt applies the current doubt, and returns for how long it will last.
+func (d *doubter) applyDoubt() (left time.Duration) {
 	doubt, left := d.bounds().at(d.age())
 	if doubt != d.doubt {
 		d.doubt = doubt

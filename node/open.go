@@ -269,7 +269,7 @@ func (n *Node) shardConfig(group uint32) shard.Config {
 		ScriptTimeout: func() time.Duration {
 			return time.Duration(min(n.Config.Current().ScriptTimeoutMs, 1<<40)) * time.Millisecond
 		},
-		Settings: n.settings.engineSettings, Settle: n.settings.settle, Memory: &n.memory,
+		Settings: n.settings.engineSettings, Settle: n.settings.catchUpAsLeader, Memory: &n.memory,
 		Clocks: n.clocks.Exchange.Now, ClockLimit: n.clocks.Limit,
 		OnLead: func() { n.replicas.led(group); n.Kick(group) }, Log: n.Log,
 		SendList: func(ctx context.Context, addr string, list []byte) error {
@@ -293,7 +293,7 @@ func (n *Node) reconcile(context.Context) error {
 		Known:     n.KnownLeader,
 		Learn:     n.LearnLeader,
 		Disprove:  n.DisproveLeader,
-		Reboot:    n.beginAnew,
+		Reboot:    n.raiseBoot,
 		SilentFor: n.Transport.SilentFor,
 		Member: func(node uint64) bool {
 			_, known := n.Machine.View().ByIncarnation(node)
@@ -335,9 +335,9 @@ func (n *Node) reconcile(context.Context) error {
 	return nil
 }
 
-// beginAnew gives this gateway a boot number higher than the one that a shard has recorded for it.
+// raiseBoot gives this gateway a boot number higher than the one that a shard has recorded for it.
 // The shard took this gateway's writes for those of an earlier process.
-func (n *Node) beginAnew(index int, behind uint64) (uint64, error) {
+func (n *Node) raiseBoot(index int, behind uint64) (uint64, error) {
 	boot, err := n.Folder.StartedBehind(behind)
 	if err != nil {
 		n.Log.Error("this node's writes are taken for those of an earlier start, and it cannot begin anew", "shard", index, "err", err)

@@ -166,7 +166,7 @@ func (r *replicas) drop(ctx context.Context, i int, going meta.Going) error {
 // close ends a replica for good. If it returns without an error, nothing of the replica is running
 // any more, and left is what it has promised.
 func (r *replicas) close(group uint32) (left raftio.Pledge, err error) {
-	s := r.n.TakeReplica(int(group))
+	s := r.n.RemoveReplica(int(group))
 	if s == nil {
 		return left, nil
 	}

@@ -62,11 +62,11 @@ func TestAnOldViewBringsNoOldSettingsBack(t *testing.T) {
 func TestWhoBeginsToLeadHasTheNewestSettings(t *testing.T) {
 	n, do := founded(t)
 	do(&meta.SetSettings{Set: map[string]string{"maxmemory": "2000"}})
-	if err := n.settle(t.Context()); err == nil {
+	if err := n.catchUpAsLeader(t.Context()); err == nil {
 		t.Error("a node that knows no settings at all is content with its own")
 	}
 	n.settled.Store(true)
-	if err := n.settle(t.Context()); err != nil {
+	if err := n.catchUpAsLeader(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	if got := n.Config.Current().Engine.MemoryBytesMax; got != 2000 {

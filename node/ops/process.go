@@ -27,8 +27,8 @@ func NewProcess(m *member.Member, die func(error)) *Process {
 	return p
 }
 
-// Look reports on SAVE and BGSAVE.
-func (p *Process) Look() Saved { return p.Saves.Look() }
+// State reports on SAVE and BGSAVE.
+func (p *Process) State() Saved { return p.Saves.State() }
 
 // SetActiveExpire implements admin.Process.
 func (p *Process) SetActiveExpire(on bool) {

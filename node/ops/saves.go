@@ -74,8 +74,8 @@ type Saved struct {
 	Txns                    uint64
 }
 
-// Look returns the current state of saves.
-func (s *Saves) Look() Saved {
+// State returns the current state of saves.
+func (s *Saves) State() Saved {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	v := Saved{Busy: s.busy > 0, Done: s.done, Status: "ok", LastTookSec: -1, RunningSec: -1, Txns: s.txns}

@@ -13,7 +13,7 @@ func TestSavesUnderWay(t *testing.T) {
 	var s Saves
 	busy := func(what string, want bool) {
 		t.Helper()
-		if v := s.Look(); v.Busy != want || (v.RunningSec >= 0) != want {
+		if v := s.State(); v.Busy != want || (v.RunningSec >= 0) != want {
 			t.Errorf("%s: %+v", what, v)
 		}
 	}
@@ -38,7 +38,7 @@ func TestSavesUnderWay(t *testing.T) {
 		t.Fatal(err)
 	}
 	end(errors.New("disk full"))
-	if v := s.Look(); v.Done != 1 || v.Status != "err" || v.Txns != 5 || v.Busy {
+	if v := s.State(); v.Done != 1 || v.Status != "err" || v.Txns != 5 || v.Busy {
 		t.Errorf("%+v", v)
 	}
 }

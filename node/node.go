@@ -197,8 +197,8 @@ func (n *Node) abort() {
 	if m := n.Manager.Load(); m != nil {
 		m.Close()
 	}
-	if n.Courier != nil {
-		n.Courier.Close()
+	if n.LeaderRPC != nil {
+		n.LeaderRPC.Close()
 	}
 	quiet := n.background.EndWithin(closeTimeout) // a replica may still be closing
 	for _, s := range n.Shards() {

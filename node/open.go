@@ -17,8 +17,8 @@ import (
 	"lockstep/cluster/leaders"
 	"lockstep/cluster/membership"
 	"lockstep/cluster/meta"
-	"lockstep/cluster/meta/courier"
 	"lockstep/cluster/meta/identity"
+	"lockstep/cluster/meta/leaderrpc"
 	"lockstep/cluster/raftio"
 	"lockstep/cluster/router"
 	"lockstep/cluster/shard"
@@ -46,7 +46,7 @@ func (n *Node) listenPeers(context.Context) error {
 	}
 	n.Transport = t
 	n.secrets.UsePort(t)
-	n.Courier = courier.New(courier.Config{Caller: t, Leader: n.GroupLeader, Peers: n.PeerAddrs, Seen: func() uint64 { return n.Machine.View().Index }, Panics: n.panics.Peers})
+	n.LeaderRPC = leaderrpc.New(leaderrpc.Config{Caller: t, Leader: n.GroupLeader, Peers: n.PeerAddrs, Seen: func() uint64 { return n.Machine.View().Index }, Panics: n.panics.Peers})
 	n.handleCalls(t)
 	n.clocks.open()
 	t.Handle(clock.Kind, func(_ transport.Peer, _ []byte, reply func([]byte)) { n.clocks.Exchange.Serve(reply) })
@@ -74,7 +74,7 @@ func (n *Node) listenPeers(context.Context) error {
 			reply(feed.NotReady())
 		}
 	})
-	t.Handle(courier.Kind, func(_ transport.Peer, payload []byte, reply func([]byte)) { n.Courier.Serve(payload, reply) })
+	t.Handle(leaderrpc.Kind, func(_ transport.Peer, payload []byte, reply func([]byte)) { n.LeaderRPC.Serve(payload, reply) })
 	t.Handle(membership.KindKnock, func(from transport.Peer, payload []byte, reply func([]byte)) {
 		if m := n.Manager.Load(); m != nil {
 			m.ServeKnock(visitor(from), payload, reply)
@@ -212,8 +212,8 @@ func (n *Node) openMeta(context.Context) error {
 	if n.MetaGroup, err = shard.OpenGroup(cfg); err != nil {
 		return err
 	}
-	n.Meta = meta.NewClient(n.Machine, n.MetaGroup, n.Courier, n.MetaGroup.Short)
-	n.Courier.Handle(users.Verb, users.Serve(n.Member))
+	n.Meta = meta.NewClient(n.Machine, n.MetaGroup, n.LeaderRPC, n.MetaGroup.Short)
+	n.LeaderRPC.Handle(users.Verb, users.Serve(n.Member))
 	n.Machine.OnChange(func(*meta.View) { n.clocks.Exchange.Kick() })
 	n.background.Go(func() { n.clocks.Exchange.Run(n.ctx) })
 	n.background.Go(n.clocks.watch)
@@ -319,7 +319,7 @@ func (n *Node) reconcile(context.Context) error {
 	n.background.Go(func() { n.exchange.Run(n.ctx) })
 	n.Manager.Store(membership.Start(membership.Config{
 		Self: n.Self.ID(), PeerAddr: n.Config.Current().PeerAddress, ClusterID: n.Self.ClusterID,
-		Machine: n.Machine, Meta: n.Meta, Courier: n.Courier, Caller: n.Transport,
+		Machine: n.Machine, Meta: n.Meta, LeaderRPC: n.LeaderRPC, Caller: n.Transport,
 		Group: membership.NewReplica(n.MetaGroup), LostAfter: func() time.Duration { return repairAfter(n.Member) }, KnowsLeader: func() bool { addr, self := n.GroupLeader(meta.GroupID); return self || addr != "" },
 		Also: n.Config.Current().Join, LearnAddress: func(id meta.NodeID, addr string) { n.Transport.LearnAddress(string(id), addr) },
 		OnRemoved: n.removed, Secret: n.secrets.ToHand, Panics: n.panics.Peers, ClockOff: n.clocks.Wrong, Log: n.Log,

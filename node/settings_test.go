@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"lockstep/cluster/meta"
-	"lockstep/cluster/meta/courier"
+	"lockstep/cluster/meta/leaderrpc"
 	"lockstep/node/config"
 	"lockstep/node/member"
 	"lockstep/tests/kit/ports"
@@ -29,9 +29,9 @@ func (a *applied) Append(_ context.Context, data []byte) error {
 // commands there.
 func founded(t *testing.T) (n *replicated, do func(meta.Command)) {
 	n = &replicated{Member: &member.Member{Config: config.Default(), Machine: meta.NewMachine()}}
-	couriers := courier.New(courier.Config{Leader: func(uint32) (string, bool) { return "", true }})
-	t.Cleanup(couriers.Close)
-	n.Meta = meta.NewClient(n.Machine, &applied{machine: n.Machine}, couriers, nil)
+	rpc := leaderrpc.New(leaderrpc.Config{Leader: func(uint32) (string, bool) { return "", true }})
+	t.Cleanup(rpc.Close)
+	n.Meta = meta.NewClient(n.Machine, &applied{machine: n.Machine}, rpc, nil)
 	do = func(c meta.Command) {
 		t.Helper()
 		if _, err := n.Meta.Do(t.Context(), c); err != nil {

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"lockstep/cluster/meta"
-	"lockstep/cluster/meta/courier"
+	"lockstep/cluster/meta/leaderrpc"
 	"lockstep/ground/caught"
 )
 
@@ -34,9 +34,9 @@ type knock struct {
 }
 
 type knockAnswer struct {
-	Body    json.RawMessage  `json:"body,omitempty"`
-	Refusal *courier.Refusal `json:"refusal,omitempty"`
-	Again   string           `json:"again,omitempty"`
+	Body    json.RawMessage    `json:"body,omitempty"`
+	Refusal *leaderrpc.Refusal `json:"refusal,omitempty"`
+	Again   string             `json:"again,omitempty"`
 }
 
 // standingQuestion is what a node says about itself when it asks about its membership.
@@ -65,7 +65,7 @@ type AdmissionConfig struct {
 	// ClusterID is the cluster that this node belongs to, even before its view shows the cluster.
 	ClusterID string
 	Meta      Meta
-	Courier   *courier.Courier
+	LeaderRPC *leaderrpc.Client
 	// LearnAddress is called with the address of another node of the cluster; it may be nil.
 	LearnAddress func(id meta.NodeID, addr string)
 	// Secret returns the cluster's secret for a node that has none. If it is nil or returns "",
@@ -161,9 +161,9 @@ func (a *Admission) join(from Visitor, body []byte, reply func([]byte)) {
 		ctx, cancel := context.WithTimeout(a.ctx, knockTimeout)
 		defer cancel()
 		answer := knockAnswer{}
-		var refusal *courier.Refusal
+		var refusal *leaderrpc.Refusal
 		var err error
-		answer.Body, err = a.cfg.Courier.Do(ctx, meta.GroupID, verbJoin, json.RawMessage(body))
+		answer.Body, err = a.cfg.LeaderRPC.Do(ctx, meta.GroupID, verbJoin, json.RawMessage(body))
 		if err == nil && secret != "" {
 			answer.Body, err = handed(answer.Body, secret)
 		}

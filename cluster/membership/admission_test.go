@@ -7,19 +7,19 @@ import (
 	"testing"
 
 	"lockstep/cluster/meta"
-	"lockstep/cluster/meta/courier"
+	"lockstep/cluster/meta/leaderrpc"
 	"lockstep/ground/caught"
 )
 
 // lost returns the admission of a node that knows no leader.
 func lost(t *testing.T) *Admission {
-	c := courier.New(courier.Config{
+	c := leaderrpc.New(leaderrpc.Config{
 		Leader: func(uint32) (string, bool) { return "", false },
 		Peers:  func() []string { return nil },
 	})
 	t.Cleanup(c.Close)
 	m := meta.NewMachine()
-	return NewAdmission(AdmissionConfig{Self: "d.1", Meta: meta.NewClient(m, nil, c, nil), Courier: c})
+	return NewAdmission(AdmissionConfig{Self: "d.1", Meta: meta.NewClient(m, nil, c, nil), LeaderRPC: c})
 }
 
 func TestAdmissionIsBounded(t *testing.T) {
@@ -46,7 +46,7 @@ func TestAdmissionIsBounded(t *testing.T) {
 	if a := <-answers; a.Body == nil {
 		t.Fatalf("joins hold up the rest: %+v", a)
 	}
-	d.cfg.Courier.Close() // makes the waiting ones give up
+	d.cfg.LeaderRPC.Close() // makes the waiting ones give up
 	d.Close()
 	for range knocksMax {
 		if a := <-answers; a.Again == "" {
@@ -100,7 +100,7 @@ func TestAdmissionNotesWhereMembersAre(t *testing.T) {
 // TestAJoinThatPanicsEndsAlone: the knocking node gets an answer, and its place becomes free.
 func TestAJoinThatPanicsEndsAlone(t *testing.T) {
 	panics := caught.New(slog.New(slog.NewTextHandler(io.Discard, nil)))
-	d := NewAdmission(AdmissionConfig{Self: "d.1", Panics: panics}) // without a courier
+	d := NewAdmission(AdmissionConfig{Self: "d.1", Panics: panics}) // without a leaderrpc.Client
 	for range 2 * knocksMax {
 		answers := make(chan []byte, 1)
 		d.Serve(Visitor{}, []byte(`{"verb":"join","body":{}}`), func(b []byte) { answers <- b })

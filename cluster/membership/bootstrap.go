@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"lockstep/cluster/meta"
-	"lockstep/cluster/meta/courier"
+	"lockstep/cluster/meta/leaderrpc"
 	"lockstep/cluster/secret"
 )
 
@@ -117,7 +117,7 @@ func (b *Bootstrap) Run(ctx context.Context) (*Welcome, error) {
 		switch {
 		case len(d.join) > 0:
 			w, err := b.join(ctx, d.join)
-			if err == nil || ctx.Err() == nil && errors.As(err, new(*courier.Refusal)) {
+			if err == nil || ctx.Err() == nil && errors.As(err, new(*leaderrpc.Refusal)) {
 				return w, err
 			}
 			d.wait = err.Error()

@@ -39,7 +39,7 @@ func FuzzKnock(f *testing.F) {
 			return // it waits as long as a newcomer waits; verbJoin is what it sends
 		}
 		n.ServeKnock(Visitor{Member: "n1.0000000000000001"}, body(knock{Verb: verb, Body: b}), reply)
-		n.courier.Serve(body(map[string]any{"verb": verb, "group": meta.GroupID, "body": json.RawMessage(b), "timeout_ms": 100}), reply)
+		n.leaderRPC.Serve(body(map[string]any{"verb": verb, "group": meta.GroupID, "body": json.RawMessage(b), "timeout_ms": 100}), reply)
 		for range 2 {
 			select {
 			case b := <-answers:

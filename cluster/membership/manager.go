@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"lockstep/cluster/meta"
-	"lockstep/cluster/meta/courier"
+	"lockstep/cluster/meta/leaderrpc"
 	"lockstep/ground/background"
 	"lockstep/ground/caught"
 )
@@ -17,11 +17,11 @@ type Config struct {
 	Self      meta.NodeID
 	ClusterID string
 	// PeerAddr is the address at which other nodes reach this node now.
-	PeerAddr string
-	Machine  *meta.Machine
-	Meta     Meta
-	Courier  *courier.Courier
-	Caller   Caller
+	PeerAddr  string
+	Machine   *meta.Machine
+	Meta      Meta
+	LeaderRPC *leaderrpc.Client
+	Caller    Caller
 	// Group is this node's replica of the meta group. Attach and Release add and remove replicas of
 	// shards.
 	Group Group
@@ -79,10 +79,10 @@ func Start(cfg Config) *Manager {
 	ctx, stop := context.WithCancel(context.Background())
 	m := &Manager{
 		cfg: cfg, groups: map[uint32]*attached{}, ctx: ctx, stop: stop,
-		admission: NewAdmission(AdmissionConfig{Self: cfg.Self, ClusterID: cfg.ClusterID, Meta: cfg.Meta, Courier: cfg.Courier, LearnAddress: cfg.LearnAddress, Secret: cfg.Secret, Panics: cfg.Panics}),
-		Registrar: NewRegistrar(RegistrarConfig{Self: cfg.Self, Meta: cfg.Meta, Group: cfg.Group, Courier: cfg.Courier}),
+		admission: NewAdmission(AdmissionConfig{Self: cfg.Self, ClusterID: cfg.ClusterID, Meta: cfg.Meta, LeaderRPC: cfg.LeaderRPC, LearnAddress: cfg.LearnAddress, Secret: cfg.Secret, Panics: cfg.Panics}),
+		Registrar: NewRegistrar(RegistrarConfig{Self: cfg.Self, Meta: cfg.Meta, Group: cfg.Group, LeaderRPC: cfg.LeaderRPC}),
 	}
-	m.Transfers = NewTransfers(TransfersConfig{Self: cfg.Self, View: cfg.Meta.View, Courier: cfg.Courier, Group: m.group, ClockOff: cfg.ClockOff})
+	m.Transfers = NewTransfers(TransfersConfig{Self: cfg.Self, View: cfg.Meta.View, LeaderRPC: cfg.LeaderRPC, Group: m.group, ClockOff: cfg.ClockOff})
 	m.Attach(meta.GroupID, cfg.Group)
 	cfg.Machine.OnChange(func(*meta.View) { m.kickAll() })
 	w := NewRemovalWatch(RemovalWatchConfig{

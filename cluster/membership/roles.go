@@ -22,12 +22,12 @@ type roleRequest struct {
 // hands over the leaderships that it has. It also loses its replicas, as far as other nodes can
 // take them.
 func (r *Registrar) MarkDrained(ctx context.Context, node string, on bool) (meta.NodeID, error) {
-	return order(ctx, r.cfg.Courier, meta.GroupID, verbRole, roleRequest{Node: node, Drain: &on})
+	return order(ctx, r.cfg.LeaderRPC, meta.GroupID, verbRole, roleRequest{Node: node, Drain: &on})
 }
 
 // Promote lets a learner vote in every group, as soon as it has caught up.
 func (r *Registrar) Promote(ctx context.Context, node string) (meta.NodeID, error) {
-	return order(ctx, r.cfg.Courier, meta.GroupID, verbRole, roleRequest{Node: node, Promote: true})
+	return order(ctx, r.cfg.LeaderRPC, meta.GroupID, verbRole, roleRequest{Node: node, Promote: true})
 }
 
 func (r *Registrar) setRole(ctx context.Context, _ uint32, body []byte) ([]byte, error) {

@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"lockstep/cluster/meta"
-	"lockstep/cluster/meta/courier"
 	"lockstep/cluster/meta/identity"
+	"lockstep/cluster/meta/leaderrpc"
 )
 
 // Found creates the cluster in the meta group if this node is its founder and has not done so yet.
@@ -39,7 +39,7 @@ func Announce(ctx context.Context, m Meta, caller Caller, self meta.Node) error 
 		if taken {
 			giveWay(ctx, m, caller, self)
 		}
-		if again := taken || errors.Is(err, courier.ErrUnanswered); !again || ctx.Err() != nil {
+		if again := taken || errors.Is(err, leaderrpc.ErrUnanswered); !again || ctx.Err() != nil {
 			return err
 		}
 	}

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"lockstep/cluster/meta"
-	"lockstep/cluster/meta/courier"
+	"lockstep/cluster/meta/leaderrpc"
 )
 
 // stage is a world with a loop that works on it.
@@ -27,10 +27,10 @@ type stage struct {
 func staged(t *testing.T, shards, nodes int) *stage {
 	s := &stage{world: newWorld(t, 1, shards, 3, nodes), acked: map[meta.NodeID]time.Time{}, says: map[meta.NodeID][]Led{}, leads: true}
 	s.limit = Settings{Limits: usual, RepairAfter: time.Minute}
-	c := courier.New(courier.Config{Leader: func(uint32) (string, bool) { return "here", true }, Peers: func() []string { return nil }})
+	c := leaderrpc.New(leaderrpc.Config{Leader: func(uint32) (string, bool) { return "here", true }, Peers: func() []string { return nil }})
 	t.Cleanup(c.Close)
 	s.loop = New(Config{
-		Self: s.view().Nodes[0].ID, Meta: s.client, Courier: c, Leads: func() bool { return s.leads },
+		Self: s.view().Nodes[0].ID, Meta: s.client, LeaderRPC: c, Leads: func() bool { return s.leads },
 		Acked: func(id meta.NodeID) time.Time { return s.acked[id] },
 		Ask: func(_ context.Context, n meta.Node) ([]Led, error) {
 			if said, ok := s.says[n.ID]; ok {

@@ -162,7 +162,7 @@ func (v *Survey) placementLately(ctx context.Context) *placement.Report {
 	if time.Since(v.placed) >= placementFor {
 		ctx, cancel := context.WithTimeout(ctx, pageDataTimeout)
 		defer cancel()
-		r, err := placement.Ask(ctx, v.Courier)
+		r, err := placement.Ask(ctx, v.LeaderRPC)
 		if err != nil {
 			r = nil
 		}

@@ -8,7 +8,7 @@ import (
 
 	"lockstep/cluster/membership"
 	"lockstep/cluster/meta"
-	"lockstep/cluster/meta/courier"
+	"lockstep/cluster/meta/leaderrpc"
 	"lockstep/cluster/raftio"
 	"lockstep/node/config"
 	"lockstep/node/member"
@@ -24,7 +24,7 @@ import (
 const Verb = "users.changes"
 
 // Serve answers Verb on the meta group's leader.
-func Serve(m *member.Member) courier.Handler {
+func Serve(m *member.Member) leaderrpc.Handler {
 	return func(ctx context.Context, _ uint32, _ []byte) ([]byte, error) {
 		if err := membership.NewReplica(m.MetaGroup).Confirm(ctx); err != nil {
 			return nil, err
@@ -35,7 +35,7 @@ func Serve(m *member.Member) courier.Handler {
 
 // confirm returns nil once this node has all changes of users that were made before the call.
 func (u *Users) confirm(ctx context.Context) error {
-	body, err := u.Member.Courier.Do(ctx, meta.GroupID, Verb, nil)
+	body, err := u.Member.LeaderRPC.Do(ctx, meta.GroupID, Verb, nil)
 	if err != nil {
 		return err
 	}

@@ -33,7 +33,7 @@ const verbAdopt = "clock.adopt"
 func (c *clocks) open() {
 	c.Exchange = clock.NewExchange(clock.Config{
 		Self: string(c.Self.ID()), Members: c.members, Peers: c.Transport, Mono: raftio.Now, Wall: c.Wall,
-		Led: c.logTimes, Heard: c.hear,
+		Led: c.logTimes, Heard: c.noteLogTime,
 	})
 	c.LeaderRPC.Handle(verbAdopt, c.adopt)
 }
@@ -70,8 +70,8 @@ func (c *clocks) logTimes() []clock.LogTime {
 	return all
 }
 
-// hear passes on the log time that the leader of a shard has reported.
-func (c *clocks) hear(from string, t clock.LogTime, sentUs, gotUs int64) {
+// noteLogTime passes on the log time that the leader of a shard has reported.
+func (c *clocks) noteLogTime(from string, t clock.LogTime, sentUs, gotUs int64) {
 	if !c.Serving.Load() || uint64(t.Shard) >= uint64(c.ShardCount()) {
 		return
 	}

@@ -106,15 +106,15 @@ func (r *replicas) follow(ctx context.Context, view *meta.View, i int) error {
 	case goes && going.LetGo:
 		return r.drop(ctx, i, going)
 	case s.Has(self) && r.n.Replica(i) == nil:
-		return r.come(ctx, i)
+		return r.openNew(ctx, i)
 	}
 	return nil
 }
 
-// come opens a new, empty replica, which the shard's leader fills. It first catches up with the
+// openNew opens a new, empty replica, which the shard's leader fills. It first catches up with the
 // meta group, because a restarted node also applies old views, which may want a replica that has
 // gone since.
-func (r *replicas) come(ctx context.Context, i int) error {
+func (r *replicas) openNew(ctx context.Context, i int) error {
 	ctx, cancel := context.WithTimeout(ctx, reportTimeout)
 	defer cancel()
 	view, err := r.n.Meta.CatchUp(ctx)

@@ -290,10 +290,10 @@ func TestAReplicaWithoutALeaderIsGivenUp(t *testing.T) {
 	x := (*n.source.Shard(0).subscriptions.Load())[0]
 	n.orphan.Store(true)
 	now := time.Now()
-	if !x.tend(now.Add(leaderless / 2)) {
+	if !x.checkTimeouts(now.Add(leaderless / 2)) {
 		t.Error("given up at once")
 	}
-	if x.tend(now.Add(2 * leaderless)) {
+	if x.checkTimeouts(now.Add(2 * leaderless)) {
 		t.Error("still a source")
 	}
 	eventually(t, "the gateway asks who leads", func() bool { return g.doubts.Load() > 0 && g.Counts().Live == 0 })

@@ -144,10 +144,10 @@ func (x *subscription) poll(received uint64, reply func([]byte)) {
 	x.answerLocked()
 }
 
-// watch tends the subscription as long as it lives.
+// watch checks the subscription as long as it lives.
 func (x *subscription) watch() {
 	time.AfterFunc(x.source.beat, func() {
-		if x.tend(time.Now()) {
+		if x.checkTimeouts(time.Now()) {
 			x.watch()
 		} else {
 			x.source.forget(x)
@@ -155,9 +155,9 @@ func (x *subscription) watch() {
 	})
 }
 
-// tend answers a poll that has waited for long, and ends a subscription whose gateway or
+// checkTimeouts answers a poll that has waited for long, and ends a subscription whose gateway or
 // source has gone. It returns false if the subscription has ended.
-func (x *subscription) tend(now time.Time) bool {
+func (x *subscription) checkTimeouts(now time.Time) bool {
 	isFit := fit(x.replica)
 	x.mu.Lock()
 	defer x.mu.Unlock()

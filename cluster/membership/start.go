@@ -37,7 +37,7 @@ func Announce(ctx context.Context, m Meta, caller Caller, self meta.Node) error 
 		_, err := m.Do(ctx, updateOf(self))
 		taken := errors.Is(err, meta.ErrAddrTaken) && sleep(ctx, announcePause)
 		if taken {
-			giveWay(ctx, m, caller, self)
+			yieldAddress(ctx, m, caller, self)
 		}
 		if again := taken || errors.Is(err, leaderrpc.ErrUnanswered); !again || ctx.Err() != nil {
 			return err
@@ -52,10 +52,10 @@ func updateOf(self meta.Node) *meta.UpdateNode {
 // announcePause is the time between two attempts to take over an address.
 const announcePause = time.Second
 
-// giveWay gives up the address that the cluster has for this node, if another node of the cluster
+// yieldAddress gives up the address that the cluster has for this node, if another node of the cluster
 // answers there now. Otherwise nodes that have changed places would wait for each other's address
 // for ever.
-func giveWay(ctx context.Context, m Meta, caller Caller, self meta.Node) {
+func yieldAddress(ctx context.Context, m Meta, caller Caller, self meta.Node) {
 	view := m.View()
 	n, known := view.Node(self.ID)
 	if !known || n.PeerAddr == self.PeerAddr || n.PeerAddr == nowhere(self.ID) {

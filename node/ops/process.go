@@ -49,7 +49,7 @@ func (p *Process) Reload() error {
 
 // BeginSnapshot implements admin.Process.
 func (p *Process) BeginSnapshot(background bool) (write func() error, err error) {
-	done, err := p.Saves.begin(p.LoggedTxns(), background)
+	done, err := p.Saves.start(p.LoggedTxns(), background)
 	if err != nil {
 		return nil, err
 	}

@@ -27,9 +27,9 @@ type Saves struct {
 	txns uint64
 }
 
-// begin records that a client's save begins and returns a function that records its end. It returns
+// start records that a client's save begins and returns a function that records its end. It returns
 // an error while a save in the background is under way.
-func (s *Saves) begin(txns uint64, background bool) (end func(error), err error) {
+func (s *Saves) start(txns uint64, background bool) (end func(error), err error) {
 	began := time.Now()
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -76,7 +76,7 @@ The target must be empty or not exist. Without a ` + backup.ManifestName + ` a f
 		},
 	}
 	cmd.Flags().StringVar(&to, "to", "", "folder or s3:// address to write to")
-	cmd.Flags().IntVar(&keep, "keep", 0, "number of backups of this cluster to keep there, including the new one; 0: all")
+	cmd.Flags().IntVar(&keep, "keep", 0, "number of backups of this cluster to keep there, including the new one; 0 keeps all")
 	cmd.Flags().StringVar(&verify, "verify", "", "folder or s3:// address of a backup to check, without the cluster")
 	bucketFlags(cmd.Flags(), &bucket)
 	return cmd
@@ -163,7 +163,7 @@ type loading struct {
 }
 
 func (l *loading) flags(cmd *cobra.Command) {
-	cmd.Flags().IntVar(&l.rate, "rate", 0, "most keys a second; 0: as fast as the cluster takes them")
+	cmd.Flags().IntVar(&l.rate, "rate", 0, "most keys a second; 0 sends as fast as the cluster takes them")
 	cmd.Flags().IntVar(&l.workers, "workers", 4, "number of batches at a time")
 	cmd.Flags().BoolVar(&l.force, "force", false, "load into a cluster that is not empty: keys of the same name are replaced, others stay")
 }

@@ -15,7 +15,7 @@ import (
 type patience struct{ wait time.Duration }
 
 func (p *patience) flag(cmd *cobra.Command) {
-	cmd.Flags().DurationVar(&p.wait, "wait", 10*time.Minute, "how long to wait until it is done; 0: do not wait")
+	cmd.Flags().DurationVar(&p.wait, "wait", 10*time.Minute, "how long to wait until it is done; with 0 it does not wait")
 }
 
 // followEvery is the pause between two questions about the progress.

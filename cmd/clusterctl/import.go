@@ -69,7 +69,7 @@ an empty cluster. The exit code is 1 if the comparison found a difference.`,
 	f := cmd.Flags()
 	f.StringVar(&i.file, "rdb", "", "path of the RDB file")
 	f.StringVar(&i.from, "from", "", "address of the running Redis: redis:// or rediss:// (password also from LOCKSTEP_SOURCE_PASSWORD)")
-	f.DurationVar(&i.pause, "pause", time.Minute, "how long the source takes no writes at the cut-over; 0: you have stopped the writers")
+	f.DurationVar(&i.pause, "pause", time.Minute, "how long the source takes no writes at the cut-over; 0 if you have stopped the writers")
 	f.StringVar(&i.spoolDir, "spool", "", "folder for the source's file and stream on their way (default: the folder for temporary files)")
 	f.IntVar(&i.spoolMB, "spool-mb", 4096, "most of the stream that may wait there, in MB")
 	f.IntVar(&i.samples, "samples", 1000, "number of values that are compared at the end")

@@ -52,7 +52,7 @@ many replicas each shard has from now on.`,
 		},
 	}
 	cmd.Flags().BoolVar(&dry, "dry-run", false, "show the steps and change nothing")
-	cmd.Flags().IntVar(&replicas, "replicas", 0, "number of replicas that each shard is to have; 0: no change")
+	cmd.Flags().IntVar(&replicas, "replicas", 0, "number of replicas that each shard is to have; 0 leaves it as it is")
 	wait.flag(cmd)
 	return cmd
 }

@@ -32,7 +32,7 @@ other, and with -o json each view is a line. Ctrl-C ends it.`,
 		},
 	}
 	cmd.Flags().DurationVar(&every, "every", time.Second, "time between two views")
-	cmd.Flags().IntVar(&count, "count", 0, "number of views after which it ends; 0: never")
+	cmd.Flags().IntVar(&count, "count", 0, "number of views after which it ends; with 0 it never does")
 	return cmd
 }
 

@@ -11,15 +11,6 @@ import (
 	"lockstep/engine/zset"
 )
 
-// BlockKind is the kind of value that a blocking command waits for.
-func BlockKind(args [][]byte) engine.Kind {
-	s, _ := Lookup(args)
-	if s == nil || s.Waits == nil {
-		return engine.KindString
-	}
-	return s.Waits.Kind
-}
-
 // BlockGroup returns the consumer group that a blocking command reads as, or nil if the command
 // reads as no group.
 func BlockGroup(args [][]byte) (group []byte) {

@@ -233,7 +233,7 @@ var observeDirectives = []*Directive{
 	},
 	{
 		Name: "slowlog-log-slower-than", Default: "10000",
-		Doc:  "Microseconds of execution above which a command enters SLOWLOG. -1: none; 0: all.",
+		Doc:  "Microseconds of execution above which a command enters SLOWLOG. -1 logs none, 0 logs all.",
 		kind: into(integer64(-1, math.MaxInt64), func(s *Settings) *int64 { return &s.SlowlogLogSlowerThan }),
 	},
 	{

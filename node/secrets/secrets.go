@@ -90,7 +90,7 @@ type Secrets struct {
 // errReachable refuses to start a node that other machines can reach and that has no secret.
 var errReachable = errors.New("other machines can reach this node's peer port, and it has no secret that its peers would have to know: " +
 	"give all nodes of the cluster the same cluster-secret (or cluster-secret-file, or requirepass), listen on this machine alone (bind 127.0.0.1), " +
-	"or let in whoever comes (protected-mode no)")
+	"or let in every node that connects (protected-mode no)")
 
 // find returns the secrets that the settings give a node. It derives none from a password yet.
 func find(s *config.Settings) (secret.List, origin, error) {
@@ -172,7 +172,7 @@ func (sc *Secrets) Say() {
 	sc.mu.Unlock()
 	sc.Log.Info("peers have to prove that they know the cluster's secret", "from", string(source))
 	if s := sc.Config.Current(); sc.openToAll(s) {
-		sc.Log.Warn("whoever reaches this node's peer port may join its cluster: protected-mode is off, and there is neither a password nor a cluster-secret", "port", s.PeerPort)
+		sc.Log.Warn("any host that reaches this node's peer port may join its cluster: protected-mode is off, and there is neither a password nor a cluster-secret", "port", s.PeerPort)
 	}
 }
 

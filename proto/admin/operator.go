@@ -120,7 +120,7 @@ func lockstepHelp(r *client.Request, _ [][]byte) {
 		"SECRET ROTATE", "    Give the cluster a new secret, without a stop; every node must answer.",
 		"SLOTS", "    List the lock slots that are held or waited for now.",
 		"SNAPSHOT", "    Write a snapshot of every shard and cut the logs.",
-		"STALENESS <milliseconds>", "    Let no READONLY read of this connection see what is older; 0: no bound.",
+		"STALENESS <milliseconds>", "    Let no READONLY read of this connection see what is older. 0 is no bound.",
 		"STATUS", "    Describe the whole cluster, in JSON.",
 		"TOKEN", "    Return a token of all that this connection has seen and done.",
 		"SUPPORT", "    Describe this node for a bundle of support, in JSON, without keys, values or secrets.",

@@ -43,7 +43,7 @@ var generalExceptions = []Exception{
 	{"DUMP", "whether there is one", "a string may be written compressed, as an integer, or plainly; RESTORE takes all of them", nullOrNot},
 	{"OBJECT REFCOUNT", "whether it is a number", "how Redis shares memory: inside a transaction the queued command holds a reference too", numberOrNot},
 	{"OBJECT IDLETIME", "whether it is a number", "seconds since the last use on that server", numberOrNot},
-	{"OBJECT ENCODING", "int and embstr count as one, and so do listpack, quicklist, skiplist and hashtable", "a whole number is an integer here whoever wrote it, in Redis INCRBYFLOAT writes text; small lists and sets are listpacks here, as since Redis 7.2; SORT of Redis turns the sorted set it reads into a skiplist", encodingClass},
+	{"OBJECT ENCODING", "int and embstr count as one, and so do listpack, quicklist, skiplist and hashtable", "a whole number is an integer here, also one that INCRBYFLOAT wrote, which is a text in Redis; small lists and sets are listpacks here, as since Redis 7.2; SORT of Redis turns the sorted set it reads into a skiplist", encodingClass},
 	{"SORT", "elements up to their first zero byte", collationReason, upToZero},
 	{"SORT_RO", "as SORT", collationReason, upToZero},
 	{"TTL", "whether it is positive", "no two clocks read the same", positiveOrNot},

@@ -55,6 +55,9 @@ var dialect = []struct {
 	{regexp.MustCompile(`(^|[.;:] |\()[Ww]ho (is|has|may|asks|waits|serves|brings|comes|finds|wants)\b`), "name the actor: \"a client that ...\""},
 	{regexp.MustCompile(`\bare had\b`), "say who has it"},
 	{regexp.MustCompile(`\btells of\b`), "reports, shows, lists"},
+	{regexp.MustCompile(`; (false|true|nil|0): `), "write a sentence: \"It returns false if ...\""},
+	{regexp.MustCompile(`\b[Ww]hoever\b`), "name the actor: \"a program that ...\""},
+	{regexp.MustCompile(`\b(borne|ceased?|ceases)\b`), "held, stopped"},
 }
 
 // sentenceEnd is the end of a sentence or of an independent clause.
@@ -250,11 +253,14 @@ func TestUnwrittenFoldersExist(t *testing.T) {
 func TestProseRulesFindPlantedOffences(t *testing.T) {
 	for text, n := range map[string]int{
 		"It is for who serves many clients.":                 1,
-		"The rules of whoever runs it.":                      1,
+		"The rules of whoever runs it.":                      2,
 		"Who asks gets an answer.":                           1,
 		"One comes; who waits is told.":                      1,
 		"Its replicas are had elsewhere.":                    1,
 		"INFO tells of it.":                                  1,
+		"It returns the leader; nil: there is none.":         1,
+		"Whoever reads it may stop.":                         1,
+		"The costs are borne by the leader.":                 1,
 		"Who may do what? The rules say it.":                 0,
 		"The client, who has logged in, may ask.":            0,
 		"A client that asks, for whom we wait, is told.":     0,

@@ -98,7 +98,7 @@ func renderWith(release string, values map[string]any, skipSchema bool) (*render
 	return r, nil
 }
 
-// decode reads one document into the type of its kind, strictly; nil: it is empty.
+// decode reads one document into the type of its kind, strictly. It returns nil for an empty document.
 func decode(doc string) (*object, error) {
 	var head struct {
 		APIVersion string            `json:"apiVersion"`
@@ -151,7 +151,7 @@ func must(t *testing.T, release string, values map[string]any) *rendered {
 	return r
 }
 
-// get finds the object of a kind whose name ends with suffix; nil: there is none.
+// get finds the object of a kind whose name ends with suffix, or nil.
 func get[T any](r *rendered, suffix string) *T {
 	for _, o := range r.objects {
 		if body, ok := o.body.(*T); ok && strings.HasSuffix(o.meta.Name, suffix) {

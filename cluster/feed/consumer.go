@@ -75,8 +75,7 @@ const (
 	handoverMax = 10 * time.Second
 )
 
-// Consumer is a node as a gateway: it runs the node's feeds. Any goroutine may call
-// its methods.
+// Consumer is a node as a gateway: it runs the node's feeds. Any goroutine may call its methods.
 type Consumer struct {
 	// Kick makes it look again at what clients want.
 	*stepper.Stepper
@@ -95,8 +94,7 @@ type Consumer struct {
 	muted []bool
 	// awaited counts the callers that wait for feeds of changes, which they will want.
 	awaited int
-	// moved is closed and replaced when a cursor has come to life, or may no longer be
-	// needed.
+	// moved is closed and replaced when a cursor has come to life, or may no longer be needed.
 	moved chan struct{}
 }
 

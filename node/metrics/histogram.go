@@ -42,8 +42,8 @@ type Snapshot struct {
 	Sum   float64
 }
 
-// Snapshot returns the current counts, in seconds.
-func (h *Histogram) Snapshot() Snapshot {
+// Look returns the current counts, in seconds.
+func (h *Histogram) Look() Snapshot {
 	s := Snapshot{Bounds: timeBounds[:], Cumulated: make([]uint64, len(timeBounds)), Sum: time.Duration(h.sumNs.Load()).Seconds()}
 	for i := range h.counts {
 		s.Count += h.counts[i].Load()

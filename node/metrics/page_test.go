@@ -57,7 +57,7 @@ func TestHistogramCountsUpToItsBounds(t *testing.T) {
 	}
 	var p Page
 	p.Begin(&Desc{"took_seconds", Distribution, "Time.", []string{"what"}})
-	p.AddHistogram(h.Snapshot(), "sync")
+	p.AddHistogram(h.Look(), "sync")
 	got := parse(t, p.Bytes())["took_seconds"].Metric[0].Histogram
 	if got.GetSampleCount() != 5 || math.Abs(got.GetSampleSum()-3602.001) > 1e-3 {
 		t.Errorf("count %d, sum %v", got.GetSampleCount(), got.GetSampleSum())
@@ -82,13 +82,13 @@ func TestQuantilesOfWhatCameSince(t *testing.T) {
 	for range 50 {
 		h.Observe(10 * time.Second)
 	}
-	before := h.Snapshot()
+	before := h.Look()
 	for range 98 {
 		h.Observe(3 * time.Millisecond)
 	}
 	h.Observe(100 * time.Millisecond)
 	h.Observe(time.Hour)
-	after := h.Snapshot()
+	after := h.Look()
 	since := after.Since(&before)
 	if since.Count != 100 {
 		t.Fatalf("%d came", since.Count)

@@ -10,7 +10,7 @@ import (
 
 // counters are the counters at one moment.
 func counters(at time.Time, ops uint64, syncs *metrics.Histogram) *Counters {
-	return &Counters{At: at, Ops: ops, Times: stats.New().Times(), Syncs: syncs.Snapshot()}
+	return &Counters{At: at, Ops: ops, Times: stats.New().Times(), Syncs: syncs.Look()}
 }
 
 func TestSampleIsARatePerSecond(t *testing.T) {

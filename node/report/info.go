@@ -130,7 +130,7 @@ func (t *infoText) add(name string, value any) { fmt.Fprintf(&t.b, "%s:%v\r\n", 
 // Info implements admin.Facts.
 func (r *Report) Info(sections []string) string {
 	var t infoText
-	l := r.newScrape()
+	l := r.look()
 	for _, s := range infoSections {
 		if !wanted(s, sections) {
 			continue
@@ -188,7 +188,7 @@ func percent(part, whole int64) string {
 // keyspaceSums are the sums of the counters of this node's replicas.
 type keyspaceSums struct{ hits, misses, expired, evicted int64 }
 
-func (l *scrape) keys() (sums keyspaceSums) {
+func (l *look) keys() (sums keyspaceSums) {
 	for _, s := range l.Shards() {
 		st := &s.Machine().Keyspace().Stats
 		sums.hits, sums.misses = sums.hits+st.Hits.Load(), sums.misses+st.Misses.Load()
@@ -198,7 +198,7 @@ func (l *scrape) keys() (sums keyspaceSums) {
 }
 
 // infoSlave shows the master of a node that shows itself as a slave.
-func infoSlave(l *scrape, t *infoText) {
+func infoSlave(l *look, t *infoText) {
 	if l.View.Role() != "slave" {
 		return
 	}
@@ -216,7 +216,7 @@ func infoSlave(l *scrape, t *infoText) {
 }
 
 // infoSlaves shows the other nodes.
-func infoSlaves(l *scrape, t *infoText) {
+func infoSlaves(l *look, t *infoText) {
 	for i, r := range l.View.Replicas() {
 		t.add("slave"+strconv.Itoa(i), fmt.Sprintf("ip=%s,port=%s,state=online,offset=%s,lag=0", r[0], r[1], r[2]))
 	}

@@ -106,7 +106,7 @@ func (r *Report) MallocStats() string {
 }
 
 // infoPrograms shows scripts and functions. The memory of interpreters counts as the process's.
-func infoPrograms(l *scrape, t *infoText) {
+func infoPrograms(l *look, t *infoText) {
 	f := l.mem()
 	scripts := 0
 	for _, s := range l.Shards() {

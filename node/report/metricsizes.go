@@ -56,7 +56,7 @@ func dataSizes(dir string) map[string]int64 {
 	return sizes
 }
 
-func readDataSizes(l *scrape, p *metrics.Page) {
+func readDataSizes(l *look, p *metrics.Page) {
 	sizes := dataSizes(l.Folder.Dir())
 	for _, kind := range dataKinds {
 		p.Add(float64(sizes[kind]), kind)
@@ -64,7 +64,7 @@ func readDataSizes(l *scrape, p *metrics.Page) {
 }
 
 // readRoundTrips writes one value for each node, from the newest link to it.
-func readRoundTrips(l *scrape, p *metrics.Page) {
+func readRoundTrips(l *look, p *metrics.Page) {
 	took := map[string]time.Duration{}
 	var names []string
 	for _, link := range l.Transport.Links() {
@@ -83,7 +83,7 @@ func readRoundTrips(l *scrape, p *metrics.Page) {
 	}
 }
 
-func readLockWaits(l *scrape, p *metrics.Page) {
+func readLockWaits(l *look, p *metrics.Page) {
 	var all sched.WaitClasses
 	s := metrics.Snapshot{}
 	for i := range l.groups {

@@ -12,24 +12,24 @@ import (
 type row struct {
 	field string
 	// value is the number or the text that INFO shows. It is nil in a block.
-	value func(*scrape) any
+	value func(*look) any
 	// format is how INFO formats the value. With "" the value is printed unchanged.
 	format string
 	// lines writes the fields of a block, which depend on the state.
-	lines func(*scrape, *infoText)
+	lines func(*look, *infoText)
 	// desc is the metric of the same number. If its name is empty, there is no metric.
 	desc metrics.Desc
 }
 
 // show is a field with a value.
-func show(field string, value func(*scrape) any) row { return row{field: field, value: value} }
+func show(field string, value func(*look) any) row { return row{field: field, value: value} }
 
 // always is a field with a value that never changes. Most are about features of Redis that Lockstep
 // does not have, but tools expect the fields.
-func always(field string, value any) row { return show(field, func(*scrape) any { return value }) }
+func always(field string, value any) row { return show(field, func(*look) any { return value }) }
 
 // block is a row of several fields that depend on the state.
-func block(lines func(*scrape, *infoText)) row { return row{lines: lines} }
+func block(lines func(*look, *infoText)) row { return row{lines: lines} }
 
 // as makes INFO print the value in a format.
 func (r row) as(format string) row {
@@ -49,7 +49,7 @@ func (r row) gauge(name, help string) row {
 }
 
 // info writes the row for INFO.
-func (r *row) info(l *scrape, t *infoText) {
+func (r *row) info(l *look, t *infoText) {
 	switch {
 	case r.lines != nil:
 		r.lines(l, t)
@@ -80,7 +80,7 @@ func shared(section, prefix string, rows []row) []metric {
 	var all []metric
 	for i := range rows {
 		if r := &rows[i]; strings.HasPrefix(r.desc.Name, prefix) {
-			read := func(l *scrape, p *metrics.Page) { p.Add(number(r.value(l))) }
+			read := func(l *look, p *metrics.Page) { p.Add(number(r.value(l))) }
 			all = append(all, metric{r.desc, "INFO " + section, read})
 		}
 	}

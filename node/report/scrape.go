@@ -24,29 +24,29 @@ type metric struct {
 	// from names the source of the number, for the documentation.
 	from string
 	// read writes the metric's series.
-	read func(*scrape, *metrics.Page)
+	read func(*look, *metrics.Page)
 }
 
-// scrape is the data of one scrape, or of one INFO. Costly values are read once, when they are first
+// look is the data of one scrape, or of one INFO. Costly values are read once, when they are first
 // needed. Nothing here waits for a command or for another node.
-type scrape struct {
+type look struct {
 	*Report
 	s       *config.Settings
 	cluster *meta.View
 	// groups are this node's replicas, the meta group last. INFO leaves it empty.
-	groups []groupScrape
+	groups []groupLook
 
 	memory  *admin.MemoryFacts
 	clients *client.Buffers
 	heap    []int64
 }
 
-func (r *Report) newScrape() *scrape {
-	return &scrape{Report: r, s: r.Config.Current(), cluster: r.Machine.View()}
+func (r *Report) look() *look {
+	return &look{Report: r, s: r.Config.Current(), cluster: r.Machine.View()}
 }
 
 // mem is the memory of the data and of the process.
-func (l *scrape) mem() *admin.MemoryFacts {
+func (l *look) mem() *admin.MemoryFacts {
 	if l.memory == nil {
 		f := l.MemoryFacts()
 		l.memory = &f
@@ -55,7 +55,7 @@ func (l *scrape) mem() *admin.MemoryFacts {
 }
 
 // buffers are the buffers of clients.
-func (l *scrape) buffers() *client.Buffers {
+func (l *look) buffers() *client.Buffers {
 	if l.clients == nil {
 		b := l.Registry.Buffers()
 		l.clients = &b
@@ -65,15 +65,15 @@ func (l *scrape) buffers() *client.Buffers {
 
 // runtime is the heap as the Go runtime counts it: in use, mapped, returned, and the number of
 // collections.
-func (l *scrape) runtime() []int64 {
+func (l *look) runtime() []int64 {
 	if l.heap == nil {
 		l.heap = process.Numbers(process.InUse, process.Mapped, process.Returned, process.Cycles)
 	}
 	return l.heap
 }
 
-// groupScrape describes one replica. shard and sched are set only for a shard.
-type groupScrape struct {
+// groupLook describes one replica. shard and sched are set only for a shard.
+type groupLook struct {
 	label  string
 	group  *shard.Group
 	stats  shard.GroupStats
@@ -84,10 +84,10 @@ type groupScrape struct {
 }
 
 // withGroups returns a look that includes the replicas.
-func (r *Report) withGroups() *scrape {
-	l := r.newScrape()
+func (r *Report) withGroups() *look {
+	l := r.look()
 	add := func(label string, g *shard.Group, s *shard.Shard) {
-		gl := groupScrape{label: label, group: g, stats: g.Stats(), status: r.Survey.GroupStatus(label, g, s), counts: g.Counts(), shard: s}
+		gl := groupLook{label: label, group: g, stats: g.Stats(), status: r.Survey.GroupStatus(label, g, s), counts: g.Counts(), shard: s}
 		if s != nil {
 			gl.sched = s.Machine().Sched().Stats()
 		}
@@ -146,14 +146,14 @@ func (r *Report) ServeMetrics(w http.ResponseWriter, req *http.Request) {
 const scrapeWriteWait = 30 * time.Second
 
 // one reads a metric with a single series.
-func one[N int | int64 | uint64 | float64](value func(*scrape) N) func(*scrape, *metrics.Page) {
-	return func(l *scrape, p *metrics.Page) { p.Add(float64(value(l))) }
+func one[N int | int64 | uint64 | float64](value func(*look) N) func(*look, *metrics.Page) {
+	return func(l *look, p *metrics.Page) { p.Add(float64(value(l))) }
 }
 
 // perGroup reads a metric with one series for each replica, the meta group's
 // included.
-func perGroup[N int | int64 | uint64 | float64](value func(*groupScrape) N) func(*scrape, *metrics.Page) {
-	return func(l *scrape, p *metrics.Page) {
+func perGroup[N int | int64 | uint64 | float64](value func(*groupLook) N) func(*look, *metrics.Page) {
+	return func(l *look, p *metrics.Page) {
 		for i := range l.groups {
 			p.Add(float64(value(&l.groups[i])), l.groups[i].label)
 		}
@@ -161,8 +161,8 @@ func perGroup[N int | int64 | uint64 | float64](value func(*groupScrape) N) func
 }
 
 // perShard reads a metric with one series for each replica of a shard.
-func perShard[N int | int64 | uint64 | float64](value func(*groupScrape) N) func(*scrape, *metrics.Page) {
-	return func(l *scrape, p *metrics.Page) {
+func perShard[N int | int64 | uint64 | float64](value func(*groupLook) N) func(*look, *metrics.Page) {
+	return func(l *look, p *metrics.Page) {
 		for i := range l.groups {
 			if g := &l.groups[i]; g.shard != nil {
 				p.Add(float64(value(g)), g.label)

@@ -51,7 +51,7 @@ func (v *Survey) Watch() {
 }
 
 func (v *Survey) countersNow() *page.Counters {
-	c := &page.Counters{At: time.Now(), Ops: v.Stats.Commands(), Unknown: v.Router.Counters.Unknown.Load(), Times: v.Stats.Times(), Syncs: v.Timings.Sync.Snapshot()}
+	c := &page.Counters{At: time.Now(), Ops: v.Stats.Commands(), Unknown: v.Router.Counters.Unknown.Load(), Times: v.Stats.Times(), Syncs: v.Timings.Sync.Look()}
 	for _, s := range v.Shards() {
 		c.Waits += s.Machine().Sched().Stats().Waited
 	}

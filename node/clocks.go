@@ -10,7 +10,7 @@ import (
 
 	"lockstep/cluster/clock"
 	"lockstep/cluster/meta"
-	"lockstep/cluster/meta/courier"
+	"lockstep/cluster/meta/leaderrpc"
 	"lockstep/cluster/raftio"
 	"lockstep/cluster/shard"
 	"lockstep/node/config"
@@ -26,16 +26,16 @@ type clocks struct {
 	Exchange *clock.Exchange
 }
 
-// verbAdopt is the courier's verb for adopt, which the leader of the shard executes.
+// verbAdopt is the leaderrpc verb for adopt, which the leader of the shard executes.
 const verbAdopt = "clock.adopt"
 
 // open makes the exchange that asks the other nodes for their time.
 func (c *clocks) open() {
 	c.Exchange = clock.NewExchange(clock.Config{
 		Self: string(c.Self.ID()), Members: c.members, Peers: c.Transport, Mono: raftio.Now, Wall: c.Wall,
-		Led: c.logTimes, Heard: c.hear,
+		Led: c.logTimes, Heard: c.noteLogTime,
 	})
-	c.Courier.Handle(verbAdopt, c.adopt)
+	c.LeaderRPC.Handle(verbAdopt, c.adopt)
 }
 
 // members are the nodes that are asked. Only those that may vote count.
@@ -70,8 +70,8 @@ func (c *clocks) logTimes() []clock.LogTime {
 	return all
 }
 
-// hear passes on the log time that the leader of a shard has reported.
-func (c *clocks) hear(from string, t clock.LogTime, sentUs, gotUs int64) {
+// noteLogTime passes on the log time that the leader of a shard has reported.
+func (c *clocks) noteLogTime(from string, t clock.LogTime, sentUs, gotUs int64) {
 	if !c.Serving.Load() || uint64(t.Shard) >= uint64(c.ShardCount()) {
 		return
 	}
@@ -125,14 +125,14 @@ func (c *clocks) watch() {
 	}
 }
 
-var errNoMajority = &courier.Refusal{Code: "no-majority", Text: shard.ErrNoMajority.Error()}
+var errNoMajority = &leaderrpc.Refusal{Code: "no-majority", Text: shard.ErrNoMajority.Error()}
 
 // adopt sets the time of day of a shard that this node leads, and answers by how many milliseconds
 // it changed.
 func (c *clocks) adopt(ctx context.Context, group uint32, _ []byte) ([]byte, error) {
 	s := c.Replica(int(group))
 	if !c.Serving.Load() || s == nil || !s.Leads() {
-		return nil, courier.ErrNotLeader
+		return nil, leaderrpc.ErrNotLeader
 	}
 	by, err := s.Clock().AdoptDay(ctx)
 	if errors.Is(err, shard.ErrNoMajority) {
@@ -150,7 +150,7 @@ func (c *clocks) Adopt(ctx context.Context) (string, error) {
 	var said []string
 	for i := range c.ShardCount() {
 		var byMs int64
-		body, err := c.Courier.Do(ctx, uint32(i), verbAdopt, nil)
+		body, err := c.LeaderRPC.Do(ctx, uint32(i), verbAdopt, nil)
 		if err == nil {
 			err = json.Unmarshal(body, &byMs)
 		}

@@ -28,7 +28,7 @@ func awaitOthers(m *member.Member, life *lifetime) {
 	for {
 		why := m.Short()
 		if why == nil {
-			if err := m.Folder.Met(); err != nil {
+			if err := m.Folder.MarkComplete(); err != nil {
 				life.die(err)
 				return
 			}

@@ -23,7 +23,7 @@ func FuzzPeer(f *testing.F) {
 	f.Add(relay.KindNotices, []byte("\x03\x00ab\x02\x00c"))
 	f.Add(backup.Kind, []byte{0, 0, 0, 0, 0})
 	f.Add(backup.Kind, []byte{1, 1, 2, 3, 4, 5, 6, 7, 8})
-	f.Add(survey.KindSight, []byte("-1"))
+	f.Add(survey.KindPageData, []byte("-1"))
 	f.Fuzz(func(t *testing.T, kind uint8, payload []byte) {
 		n := &Node{Member: &member.Member{Config: config.Default(), Log: slog.New(slog.NewTextHandler(io.Discard, nil))}, lifetime: newLifetime(), stats: stats.New(), registry: client.NewRegistry()}
 		defer n.stop()
@@ -40,8 +40,8 @@ func FuzzPeer(f *testing.F) {
 			reply(nil)
 		case backup.Kind:
 			n.backups.Serve(payload, reply)
-		case survey.KindSight:
-			n.survey.ServeSight(payload, reply)
+		case survey.KindPageData:
+			n.survey.ServePageData(payload, reply)
 		default:
 			return
 		}

@@ -127,7 +127,7 @@ func Start(ctx context.Context, cfg *config.Config, log *logs.Log) (*Node, error
 
 func (n *Node) start(ctx context.Context) error {
 	for _, step := range []func(context.Context) error{
-		n.tryFront, n.setAside, n.openSecrets, n.openTLS, n.openRooms, n.openAdmin, n.openFolder, n.muster, n.listenPeers, n.join, n.openMeta, n.meetPeers, n.openJournal, n.openShards, n.reconcile, n.found, n.awaitVoters,
+		n.tryFront, n.setAside, n.openSecrets, n.openTLS, n.openRooms, n.openAdmin, n.openFolder, n.joinOrFound, n.listenPeers, n.join, n.openMeta, n.meetPeers, n.openJournal, n.openShards, n.reconcile, n.found, n.awaitVoters,
 		n.foundUsers, n.awaitLeaders, n.openReport, n.openFront,
 	} {
 		if err := step(ctx); err != nil {
@@ -197,8 +197,8 @@ func (n *Node) abort() {
 	if m := n.Manager.Load(); m != nil {
 		m.Close()
 	}
-	if n.Courier != nil {
-		n.Courier.Close()
+	if n.LeaderRPC != nil {
+		n.LeaderRPC.Close()
 	}
 	quiet := n.background.EndWithin(closeTimeout) // a replica may still be closing
 	for _, s := range n.Shards() {
@@ -237,14 +237,14 @@ func (n *Node) openFolder(context.Context) error {
 	case folder.Identity() != nil:
 		sayWhatIsSettled(n.Member, s)
 		if err = errors.Join(folder.CheckName(s.NodeName), folder.CheckRecovered()); err == nil {
-			err = n.secrets.Settle(folder.Identity().Phase)
+			err = n.secrets.Ensure(folder.Identity().Phase)
 		}
 	case len(s.Join) > 0 && !s.Bootstrap:
 		err = folder.BeginJoin(s.NodeName)
 	case len(s.Join) > 0:
 		err = errors.New("both --bootstrap and --join are given; a node begins a new cluster or joins one")
 	default:
-		if err = n.secrets.Settle(identity.Founding); err == nil {
+		if err = n.secrets.Ensure(identity.Founding); err == nil {
 			err = folder.Found(s.NodeName, creation(s))
 		}
 		if err == nil {

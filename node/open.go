@@ -17,8 +17,8 @@ import (
 	"lockstep/cluster/leaders"
 	"lockstep/cluster/membership"
 	"lockstep/cluster/meta"
-	"lockstep/cluster/meta/courier"
 	"lockstep/cluster/meta/identity"
+	"lockstep/cluster/meta/leaderrpc"
 	"lockstep/cluster/raftio"
 	"lockstep/cluster/router"
 	"lockstep/cluster/shard"
@@ -46,7 +46,7 @@ func (n *Node) listenPeers(context.Context) error {
 	}
 	n.Transport = t
 	n.secrets.UsePort(t)
-	n.Courier = courier.New(courier.Config{Caller: t, Leader: n.GroupLeader, Peers: n.PeerAddrs, Seen: func() uint64 { return n.Machine.View().Index }, Panics: n.panics.Peers})
+	n.LeaderRPC = leaderrpc.New(leaderrpc.Config{Caller: t, Leader: n.GroupLeader, Peers: n.PeerAddrs, Seen: func() uint64 { return n.Machine.View().Index }, Panics: n.panics.Peers})
 	n.handleCalls(t)
 	n.clocks.open()
 	t.Handle(clock.Kind, func(_ transport.Peer, _ []byte, reply func([]byte)) { n.clocks.Exchange.Serve(reply) })
@@ -59,7 +59,7 @@ func (n *Node) listenPeers(context.Context) error {
 		}
 	})
 	t.HandleAside(survey.KindStatus, func(_ transport.Peer, _ []byte, reply func([]byte)) { n.survey.ServeStatus(reply) })
-	t.HandleAside(survey.KindSight, func(_ transport.Peer, payload []byte, reply func([]byte)) { n.survey.ServeSight(payload, reply) })
+	t.HandleAside(survey.KindPageData, func(_ transport.Peer, payload []byte, reply func([]byte)) { n.survey.ServePageData(payload, reply) })
 	t.HandleAside(secrets.Kind, func(_ transport.Peer, payload []byte, reply func([]byte)) { n.secrets.Serve(payload, reply) })
 	t.HandleAside(backup.Kind, func(_ transport.Peer, payload []byte, reply func([]byte)) { n.backups.Serve(payload, reply) })
 	n.messages = relay.NewMessages(n.Member)
@@ -74,7 +74,7 @@ func (n *Node) listenPeers(context.Context) error {
 			reply(feed.NotReady())
 		}
 	})
-	t.Handle(courier.Kind, func(_ transport.Peer, payload []byte, reply func([]byte)) { n.Courier.Serve(payload, reply) })
+	t.Handle(leaderrpc.Kind, func(_ transport.Peer, payload []byte, reply func([]byte)) { n.LeaderRPC.Serve(payload, reply) })
 	t.Handle(membership.KindKnock, func(from transport.Peer, payload []byte, reply func([]byte)) {
 		if m := n.Manager.Load(); m != nil {
 			m.ServeKnock(visitor(from), payload, reply)
@@ -185,7 +185,7 @@ func (n *Node) join(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		return n.takenIn(&w)
+		return n.recordJoined(&w)
 	}
 	return nil
 }
@@ -212,8 +212,8 @@ func (n *Node) openMeta(context.Context) error {
 	if n.MetaGroup, err = shard.OpenGroup(cfg); err != nil {
 		return err
 	}
-	n.Meta = meta.NewClient(n.Machine, n.MetaGroup, n.Courier, n.MetaGroup.Short)
-	n.Courier.Handle(users.Verb, users.Serve(n.Member))
+	n.Meta = meta.NewClient(n.Machine, n.MetaGroup, n.LeaderRPC, n.MetaGroup.Short)
+	n.LeaderRPC.Handle(users.Verb, users.Serve(n.Member))
 	n.Machine.OnChange(func(*meta.View) { n.clocks.Exchange.Kick() })
 	n.background.Go(func() { n.clocks.Exchange.Run(n.ctx) })
 	n.background.Go(n.clocks.watch)
@@ -269,7 +269,7 @@ func (n *Node) shardConfig(group uint32) shard.Config {
 		ScriptTimeout: func() time.Duration {
 			return time.Duration(min(n.Config.Current().ScriptTimeoutMs, 1<<40)) * time.Millisecond
 		},
-		Settings: n.settings.engineSettings, Settle: n.settings.settle, Memory: &n.memory,
+		Settings: n.settings.engineSettings, Settle: n.settings.catchUpAsLeader, Memory: &n.memory,
 		Clocks: n.clocks.Exchange.Now, ClockLimit: n.clocks.Limit,
 		OnLead: func() { n.replicas.led(group); n.Kick(group) }, Log: n.Log,
 		SendList: func(ctx context.Context, addr string, list []byte) error {
@@ -289,17 +289,17 @@ func (n *Node) reconcile(context.Context) error {
 			}
 			return nil
 		},
-		Replicas: n.ReplicaAddrs,
-		Known:    n.KnownLeader,
-		Learn:    n.LearnLeader,
-		Disprove: n.DisproveLeader,
-		Reboot:   n.beginAnew,
-		Quiet:    n.Transport.Quiet,
+		Replicas:  n.ReplicaAddrs,
+		Known:     n.KnownLeader,
+		Learn:     n.LearnLeader,
+		Disprove:  n.DisproveLeader,
+		Reboot:    n.raiseBoot,
+		SilentFor: n.Transport.SilentFor,
 		Member: func(node uint64) bool {
 			_, known := n.Machine.View().ByIncarnation(node)
 			return known
 		},
-		Heard:   n.feeds.Intake.Heard,
+		Heard:   n.feeds.Consumer.Heard,
 		Scripts: n.KnownScripts,
 		Panics:  n.panics.Clients,
 		Numbered: func(index int, first fsm.TxnID, calls []*cluster.Call) {
@@ -319,9 +319,9 @@ func (n *Node) reconcile(context.Context) error {
 	n.background.Go(func() { n.exchange.Run(n.ctx) })
 	n.Manager.Store(membership.Start(membership.Config{
 		Self: n.Self.ID(), PeerAddr: n.Config.Current().PeerAddress, ClusterID: n.Self.ClusterID,
-		Machine: n.Machine, Meta: n.Meta, Courier: n.Courier, Caller: n.Transport,
-		Group: membership.NewReplica(n.MetaGroup), LostAfter: func() time.Duration { return repairAfter(n.Member) }, HearsLeader: func() bool { addr, self := n.GroupLeader(meta.GroupID); return self || addr != "" },
-		Also: n.Config.Current().Join, Met: func(id meta.NodeID, addr string) { n.Transport.Met(string(id), addr) },
+		Machine: n.Machine, Meta: n.Meta, LeaderRPC: n.LeaderRPC, Caller: n.Transport,
+		Group: membership.NewReplica(n.MetaGroup), LostAfter: func() time.Duration { return repairAfter(n.Member) }, KnowsLeader: func() bool { addr, self := n.GroupLeader(meta.GroupID); return self || addr != "" },
+		Also: n.Config.Current().Join, LearnAddress: func(id meta.NodeID, addr string) { n.Transport.LearnAddress(string(id), addr) },
 		OnRemoved: n.removed, Secret: n.secrets.ToHand, Panics: n.panics.Peers, ClockOff: n.clocks.Wrong, Log: n.Log,
 	}))
 	n.background.Go(n.orders.WatchVersion)
@@ -331,13 +331,13 @@ func (n *Node) reconcile(context.Context) error {
 	n.place()
 	n.Machine.OnChange(func(*meta.View) { n.replicas.Kick(); n.announcer.soon() })
 	n.background.Go(func() { n.replicas.keep(n.ctx) })
-	n.background.Go(func() { n.feeds.Intake.Run(n.ctx) })
+	n.background.Go(func() { n.feeds.Consumer.Run(n.ctx) })
 	return nil
 }
 
-// beginAnew gives this gateway a boot number higher than the one that a shard has recorded for it.
+// raiseBoot gives this gateway a boot number higher than the one that a shard has recorded for it.
 // The shard took this gateway's writes for those of an earlier process.
-func (n *Node) beginAnew(index int, behind uint64) (uint64, error) {
+func (n *Node) raiseBoot(index int, behind uint64) (uint64, error) {
 	boot, err := n.Folder.StartedBehind(behind)
 	if err != nil {
 		n.Log.Error("this node's writes are taken for those of an earlier start, and it cannot begin anew", "shard", index, "err", err)
@@ -356,7 +356,7 @@ func (n *Node) meetPeers(ctx context.Context) error {
 	if n.Self.Phase != identity.Settled {
 		return nil
 	}
-	why := membership.NewVigil(membership.VigilConfig{
+	why := membership.NewRemovalWatch(membership.RemovalWatchConfig{
 		Self: n.Self.ID(), ClusterID: n.Self.ClusterID, Caller: n.Transport, Peers: n.PeerAddrs, View: n.Machine.View, Log: n.Log,
 	}).Ask(ctx)
 	if why == "" {

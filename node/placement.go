@@ -20,7 +20,7 @@ func (n *Node) place() {
 	m := n.Manager.Load()
 	metaReplica := membership.NewReplica(n.MetaGroup)
 	n.placement = placement.New(placement.Config{
-		Self: n.Self.ID(), Meta: n.Meta, Courier: n.Courier, Leads: metaReplica.Leads,
+		Self: n.Self.ID(), Meta: n.Meta, LeaderRPC: n.LeaderRPC, Leads: metaReplica.Leads,
 		Acked:    func(id meta.NodeID) time.Time { return metaReplica.Progress(id).Acked },
 		ClockOff: n.clocks.Wrong,
 		Ask:      n.replicas.askLed,

@@ -46,6 +46,6 @@ func (r *relays) newWitness(m *member.Member, stats *stats.Stats, registry *clie
 // kickFeeds makes the feeds check which events are wanted.
 func (r *relays) kickFeeds(m *member.Member) {
 	if m.Serving.Load() {
-		r.feeds.Intake.Kick()
+		r.feeds.Consumer.Kick()
 	}
 }

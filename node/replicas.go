@@ -106,15 +106,15 @@ func (r *replicas) follow(ctx context.Context, view *meta.View, i int) error {
 	case goes && going.LetGo:
 		return r.drop(ctx, i, going)
 	case s.Has(self) && r.n.Replica(i) == nil:
-		return r.come(ctx, i)
+		return r.openNew(ctx, i)
 	}
 	return nil
 }
 
-// come opens a new, empty replica, which the shard's leader fills. It first catches up with the
+// openNew opens a new, empty replica, which the shard's leader fills. It first catches up with the
 // meta group, because a restarted node also applies old views, which may want a replica that has
 // gone since.
-func (r *replicas) come(ctx context.Context, i int) error {
+func (r *replicas) openNew(ctx context.Context, i int) error {
 	ctx, cancel := context.WithTimeout(ctx, reportTimeout)
 	defer cancel()
 	view, err := r.n.Meta.CatchUp(ctx)
@@ -166,14 +166,14 @@ func (r *replicas) drop(ctx context.Context, i int, going meta.Going) error {
 // close ends a replica for good. If it returns without an error, nothing of the replica is running
 // any more, and left is what it has promised.
 func (r *replicas) close(group uint32) (left raftio.Pledge, err error) {
-	s := r.n.TakeReplica(int(group))
+	s := r.n.RemoveReplica(int(group))
 	if s == nil {
 		return left, nil
 	}
 	r.n.Router.Left(int(group))
 	r.n.feeds.Source.End(int(group))
-	r.n.feeds.Intake.Told(int(group), s.Queued())
-	r.n.feeds.Intake.Kick()
+	r.n.feeds.Consumer.Told(int(group), s.Queued())
+	r.n.feeds.Consumer.Kick()
 	r.n.Manager.Load().Release(group)
 	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
 	defer cancel()

@@ -95,10 +95,10 @@ func (r *replicated) catchUpSettings(ctx context.Context) error {
 	return err
 }
 
-// settle runs catchUpSettings for a shard that this node has begun to lead. The node may be behind
+// catchUpAsLeader runs catchUpSettings for a shard that this node has begun to lead. The node may be behind
 // in the meta group's log though it is not in the shard's. With outdated settings, above all
 // maxmemory, it would evict keys.
-func (r *replicated) settle(ctx context.Context) error {
+func (r *replicated) catchUpAsLeader(ctx context.Context) error {
 	if !r.settled.Load() {
 		return errUnsettled
 	}
@@ -127,8 +127,8 @@ func (r *replicated) applyVersion(v *meta.View) {
 	}
 }
 
-// settleMax is how long CONFIG SET waits for the shards of this node.
-const settleMax = time.Second
+// awaitSettingsMax is how long CONFIG SET waits for the shards of this node.
+const awaitSettingsMax = time.Second
 
 // awaitSettings waits until the limits that this node wants are in force on its replicas. The
 // leaders write them into the shards' logs, so a shard without a leader gets them later. Then it
@@ -136,12 +136,12 @@ const settleMax = time.Second
 func (r *replicated) awaitSettings() {
 	t := time.NewTicker(time.Millisecond)
 	defer t.Stop()
-	for deadline := time.Now().Add(settleMax); time.Now().Before(deadline); <-t.C {
-		want, settled := r.engineSettings(), true
+	for deadline := time.Now().Add(awaitSettingsMax); time.Now().Before(deadline); <-t.C {
+		want, current := r.engineSettings(), true
 		for _, s := range r.Shards() {
-			settled = settled && s.Machine().Settings() == want
+			current = current && s.Machine().Settings() == want
 		}
-		if settled {
+		if current {
 			break
 		}
 	}

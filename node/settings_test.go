@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"lockstep/cluster/meta"
-	"lockstep/cluster/meta/courier"
+	"lockstep/cluster/meta/leaderrpc"
 	"lockstep/node/config"
 	"lockstep/node/member"
 	"lockstep/tests/kit/ports"
@@ -29,9 +29,9 @@ func (a *applied) Append(_ context.Context, data []byte) error {
 // commands there.
 func founded(t *testing.T) (n *replicated, do func(meta.Command)) {
 	n = &replicated{Member: &member.Member{Config: config.Default(), Machine: meta.NewMachine()}}
-	couriers := courier.New(courier.Config{Leader: func(uint32) (string, bool) { return "", true }})
-	t.Cleanup(couriers.Close)
-	n.Meta = meta.NewClient(n.Machine, &applied{machine: n.Machine}, couriers, nil)
+	rpc := leaderrpc.New(leaderrpc.Config{Leader: func(uint32) (string, bool) { return "", true }})
+	t.Cleanup(rpc.Close)
+	n.Meta = meta.NewClient(n.Machine, &applied{machine: n.Machine}, rpc, nil)
 	do = func(c meta.Command) {
 		t.Helper()
 		if _, err := n.Meta.Do(t.Context(), c); err != nil {
@@ -62,11 +62,11 @@ func TestAnOldViewBringsNoOldSettingsBack(t *testing.T) {
 func TestWhoBeginsToLeadHasTheNewestSettings(t *testing.T) {
 	n, do := founded(t)
 	do(&meta.SetSettings{Set: map[string]string{"maxmemory": "2000"}})
-	if err := n.settle(t.Context()); err == nil {
+	if err := n.catchUpAsLeader(t.Context()); err == nil {
 		t.Error("a node that knows no settings at all is content with its own")
 	}
 	n.settled.Store(true)
-	if err := n.settle(t.Context()); err != nil {
+	if err := n.catchUpAsLeader(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	if got := n.Config.Current().Engine.MemoryBytesMax; got != 2000 {

@@ -16,16 +16,16 @@ func BenchmarkChanged(b *testing.B) {
 			n := newNode()
 			var bytes atomic.Int64
 			for range gateways {
-				var poll func(hearing, number uint64)
-				poll = func(hearing, number uint64) {
-					n.source.Serve(appendAll([]byte{opPoll}, hearing, number), func(answer []byte) {
+				var poll func(subscription, number uint64)
+				poll = func(subscription, number uint64) {
+					n.source.Serve(appendAll([]byte{opPoll}, subscription, number), func(answer []byte) {
 						s := scanner{b: answer}
 						if s.byte() != statusDone {
 							return
 						}
 						bytes.Add(int64(len(answer)))
 						// The next poll comes a little later, so changes gather meanwhile.
-						go poll(hearing, s.number())
+						go poll(subscription, s.number())
 					})
 				}
 				n.source.Serve((&open{}).append(nil), func(answer []byte) {

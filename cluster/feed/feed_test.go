@@ -92,7 +92,7 @@ func TestABrokenConnectionLosesNothing(t *testing.T) {
 	n, w, g := one(t)
 	g.track(t)
 	g.wants(t, "(unheard)")
-	x := (*n.source.Shard(0).hearings.Load())[0]
+	x := (*n.source.Shard(0).subscriptions.Load())[0]
 	var polls, again atomic.Int64
 	w.lose(func(_ string, payload []byte) fate {
 		if payload[0] != opPoll {
@@ -116,7 +116,7 @@ func TestABrokenConnectionLosesNothing(t *testing.T) {
 }
 
 // asksAgain reports whether a poll does not confirm the batch that was sent last.
-func (x *hearing) asksAgain(poll []byte) bool {
+func (x *subscription) asksAgain(poll []byte) bool {
 	s := scanner{b: poll[1:]}
 	_, received := s.number(), s.number()
 	x.mu.Lock()
@@ -133,13 +133,13 @@ func TestASlowGatewayIsCutOffAndBeginsAnew(t *testing.T) {
 	g.wants(t, "(unheard)")
 	w.mu.Lock()
 	n.run(fsm.TxnID{}, "first")
-	eventually(t, "the hearing ends", func() bool {
+	eventually(t, "the subscription ends", func() bool {
 		n.run(fsm.TxnID{}, "more than fits")
-		return n.source.waiting.Load() == 0 && n.source.Hearings() == 0
+		return n.source.waiting.Load() == 0 && n.source.Subscriptions() == 0
 	})
 	n.run(fsm.TxnID{}, "unheard of")
 	w.mu.Unlock()
-	eventually(t, "another hearing", func() bool { return g.Counts().Gaps == 1 && g.Counts().Live == 1 })
+	eventually(t, "another subscription", func() bool { return g.Counts().Gaps == 1 && g.Counts().Live == 1 })
 	n.run(fsm.TxnID{}, "last")
 	eventually(t, "the last change", func() bool { return slices.Contains(g.soFar(), "last") })
 	heard := g.soFar()
@@ -153,15 +153,15 @@ func TestTheSourceIsBounded(t *testing.T) {
 	n := newNode()
 	n.source.patience = time.Hour // no gateway polls
 	var answers int
-	for range hearingsMax + 1 {
+	for range subscriptionsMax + 1 {
 		n.source.Serve((&open{}).append(nil), func(b []byte) {
 			if b[0] == statusDone {
 				answers++
 			}
 		})
 	}
-	if answers != hearingsMax || n.source.Hearings() != hearingsMax {
-		t.Errorf("%d hearings", answers)
+	if answers != subscriptionsMax || n.source.Subscriptions() != subscriptionsMax {
+		t.Errorf("%d subscriptions", answers)
 	}
 	big := strings.Repeat("k", 1<<20)
 	for range 8 {
@@ -174,7 +174,7 @@ func TestTheSourceIsBounded(t *testing.T) {
 	if w := n.source.waiting.Load(); w != 0 {
 		t.Errorf("%d bytes are left", w)
 	}
-	eventually(t, "they are forgotten", func() bool { return n.source.Hearings() == 0 && !n.source.Shard(0).Tracking() })
+	eventually(t, "they are forgotten", func() bool { return n.source.Subscriptions() == 0 && !n.source.Shard(0).Tracking() })
 }
 
 func TestAnotherReplicaTakesOver(t *testing.T) {
@@ -199,7 +199,7 @@ func TestAnotherReplicaTakesOver(t *testing.T) {
 			fails(a, w)
 			b.run(fsm.TxnID{}, "x")
 			b.run(fsm.TxnID{}, "unheard of")
-			eventually(t, "the other's hearing", func() bool { return b.source.Hearings() == 1 && g.Counts().Live == 1 })
+			eventually(t, "the other's subscription", func() bool { return b.source.Subscriptions() == 1 && g.Counts().Live == 1 })
 			b.run(fsm.TxnID{}, "y")
 			g.wants(t, "(unheard)", "y")
 			if g.Heard(0) != 3 || g.Counts().Gaps != 1 {
@@ -217,8 +217,8 @@ func TestTheLeaderIsPreferred(t *testing.T) {
 	g := newGateway(t, w, "a", "b")
 	g.cfg.Doubt = func(int) { g.addrs.Store(&[]string{"b", "a"}) }
 	g.track(t)
-	if a.source.Hearings() != 0 || b.source.Hearings() != 1 {
-		t.Errorf("%d hearings where nobody leads, %d at the leader", a.source.Hearings(), b.source.Hearings())
+	if a.source.Subscriptions() != 0 || b.source.Subscriptions() != 1 {
+		t.Errorf("%d subscriptions where nobody leads, %d at the leader", a.source.Subscriptions(), b.source.Subscriptions())
 	}
 	// Without any leader another replica is good enough.
 	b.leads.Store(false)
@@ -240,11 +240,11 @@ func TestAFeedOfChangesFollowsTheLeader(t *testing.T) {
 	b.leads.Store(true)
 	b.run(fsm.TxnID{}, "x") // on b first, before the new subscription begins
 	g.addrs.Store(&[]string{"b", "a"})
-	eventually(t, "two hearings for changes", func() bool { return a.source.Hearings() == 2 && b.source.Hearings() == 1 })
+	eventually(t, "two subscriptions for changes", func() bool { return a.source.Subscriptions() == 2 && b.source.Subscriptions() == 1 })
 	b.run(fsm.TxnID{}, "y")
-	eventually(t, "the new hearing waits", func() bool { return b.source.waiting.Load() > 0 })
+	eventually(t, "the new subscription waits", func() bool { return b.source.waiting.Load() > 0 })
 	a.run(fsm.TxnID{}, "x")
-	eventually(t, "the old hearing has ended", func() bool { return a.source.Hearings() == 1 })
+	eventually(t, "the old subscription has ended", func() bool { return a.source.Subscriptions() == 1 })
 	g.wants(t, "x", "y")
 	if c := g.Counts(); c.Gaps != 0 || c.Live != 2 {
 		t.Errorf("%+v", c)
@@ -266,7 +266,7 @@ func TestNoEventIsToldTwice(t *testing.T) {
 	g.wants(t, "2:set:0:x", "2:set:0:y", "2:set:0:z")
 	a.gone.Store(true)
 	a.source.End(0)
-	eventually(t, "the other's hearing", func() bool { return b.source.Hearings() == 1 && g.Counts().Live == 1 })
+	eventually(t, "the other's subscription", func() bool { return b.source.Subscriptions() == 1 && g.Counts().Live == 1 })
 	for _, key := range []string{"y", "z", "last"} {
 		b.run(fsm.TxnID{}, key)
 	}
@@ -287,13 +287,13 @@ func only(at string, f fate) func(string, []byte) fate {
 func TestAReplicaWithoutALeaderIsGivenUp(t *testing.T) {
 	n, _, g := one(t)
 	g.track(t)
-	x := (*n.source.Shard(0).hearings.Load())[0]
+	x := (*n.source.Shard(0).subscriptions.Load())[0]
 	n.orphan.Store(true)
 	now := time.Now()
-	if !x.tend(now.Add(leaderless / 2)) {
+	if !x.checkTimeouts(now.Add(leaderless / 2)) {
 		t.Error("given up at once")
 	}
-	if x.tend(now.Add(2 * leaderless)) {
+	if x.checkTimeouts(now.Add(2 * leaderless)) {
 		t.Error("still a source")
 	}
 	eventually(t, "the gateway asks who leads", func() bool { return g.doubts.Load() > 0 && g.Counts().Live == 0 })
@@ -305,18 +305,18 @@ func TestAReplicaWithoutALeaderIsGivenUp(t *testing.T) {
 func TestNothingRunsWhenNobodyWantsIt(t *testing.T) {
 	n, _, g := one(t)
 	eventually(t, "it looked", func() bool { return g.looked.Load() > 0 })
-	if g.Counts().Feeds != 0 || n.source.Hearings() != 0 {
+	if g.Counts().Feeds != 0 || n.source.Subscriptions() != 0 {
 		t.Error("a feed for nobody")
 	}
 	g.track(t)
 	g.listen(t, command.EventString)
-	if g.Counts().Feeds != 2 || n.source.Hearings() != 2 {
-		t.Errorf("%+v, %d", g.Counts(), n.source.Hearings())
+	if g.Counts().Feeds != 2 || n.source.Subscriptions() != 2 {
+		t.Errorf("%+v, %d", g.Counts(), n.source.Subscriptions())
 	}
 	g.changes.Store(false)
 	g.events.Store(0)
 	g.Kick()
-	eventually(t, "all ends", func() bool { return g.Counts().Feeds == 0 && n.source.Hearings() == 0 })
+	eventually(t, "all ends", func() bool { return g.Counts().Feeds == 0 && n.source.Subscriptions() == 0 })
 	if out := n.source.Shard(0); out.Tracking() || out.events.Load() != 0 {
 		t.Error("the replica still tells")
 	}
@@ -328,15 +328,15 @@ func TestNothingRunsWhenNobodyWantsIt(t *testing.T) {
 }
 
 // The subscriptions of a gateway that is gone end.
-func TestAHearingWithoutAGatewayExpires(t *testing.T) {
+func TestASubscriptionWithoutAGatewayExpires(t *testing.T) {
 	n := newNode()
 	n.source.patience = 20 * time.Millisecond
 	n.source.Serve((&open{}).append(nil), func(b []byte) {
 		if b[0] != statusDone {
-			t.Error("no hearing")
+			t.Error("no subscription")
 		}
 	})
-	eventually(t, "it expires", func() bool { return n.source.Hearings() == 0 })
+	eventually(t, "it expires", func() bool { return n.source.Subscriptions() == 0 })
 }
 
 // The events of a replica that comes to the gateway are delivered once it has run what the feed
@@ -352,22 +352,22 @@ func TestTheOwnReplicaTakesOver(t *testing.T) {
 	g.ran.Store(9)
 	g.own.Store(true)
 	g.Kick()
-	eventually(t, "the feed of changes ends", func() bool { return g.Counts().Feeds == 1 && n.source.Hearings() == 0 })
-	quiet := func() string {
+	eventually(t, "the feed of changes ends", func() bool { return g.Counts().Feeds == 1 && n.source.Subscriptions() == 0 })
+	muted := func() string {
 		g.mu.Lock()
 		defer g.mu.Unlock()
-		return fmt.Sprint(g.quiet)
+		return fmt.Sprint(g.muted)
 	}
-	if got := quiet(); got != "[true]" {
-		t.Fatalf("quiet %s", got)
+	if got := muted(); got != "[true]" {
+		t.Fatalf("muted %s", got)
 	}
 	g.ran.Store(10)
-	eventually(t, "the replica is heard", func() bool { return quiet() == "[true false]" && g.Counts().Feeds == 0 })
+	eventually(t, "the replica is heard", func() bool { return muted() == "[true false]" && g.Counts().Feeds == 0 })
 	g.ran.Store(0)
 	g.own.Store(false)
 	g.listen(t, command.EventString)
-	if got := quiet(); got != "[true false true]" {
-		t.Errorf("quiet %s", got)
+	if got := muted(); got != "[true false true]" {
+		t.Errorf("muted %s", got)
 	}
 	eventually(t, "changes are heard of again", func() bool { return g.Counts().Live == 2 })
 }
@@ -392,7 +392,7 @@ func TestAFeedThatEndsIsWaitedForAnew(t *testing.T) {
 	g.listen(t, command.EventString)
 	g.mu.Lock()
 	n.run(fsm.TxnID{}, "early") // its events are being delivered, which holds the feed up
-	eventually(t, "it is on its way", func() bool { return g.Intake.batches.Load() == 1 })
+	eventually(t, "it is on its way", func() bool { return g.Consumer.batches.Load() == 1 })
 	g.events.Store(0)
 	// There are three calls in each review, one of which may have begun before.
 	for enough := g.looked.Load() + 6; g.looked.Load() < enough; {
@@ -400,11 +400,11 @@ func TestAFeedThatEndsIsWaitedForAnew(t *testing.T) {
 		runtime.Gosched()
 	}
 	g.events.Store(uint32(command.EventString))
-	g.Intake.mu.Lock()
-	if g.settledLocked(kindEvents) {
+	g.Consumer.mu.Lock()
+	if g.allLiveLocked(kindEvents) {
 		t.Error("the feed that ends will do")
 	}
-	g.Intake.mu.Unlock()
+	g.Consumer.mu.Unlock()
 	g.mu.Unlock()
 	g.listen(t, command.EventString)
 	n.run(fsm.TxnID{}, "late")
@@ -425,7 +425,7 @@ func TestWaitingForAFeedIsBounded(t *testing.T) {
 	eventually(t, "nobody wants it any more", func() bool { return g.Counts().Feeds == 0 })
 }
 
-// deaf is a hearer that only counts.
+// deaf is a itemReceiver that only counts.
 type deaf struct{ items, keys int }
 
 func (d *deaf) event(command.EventClass, string, int, []byte) { d.items++ }
@@ -519,18 +519,18 @@ func FuzzAnswer(f *testing.F) {
 		for _, events := range []command.EventClass{0, command.EventList} {
 			g := &gateway{}
 			g.addrs.Store(&[]string{"a"})
-			in := NewIntake(Config{
+			in := NewConsumer(Config{
 				Shards: 1, Node: gatewayNode, Sink: g, Peers: fixedAnswer(answer),
 				Wants: func() (bool, command.EventClass) { return events == 0, events }, Own: func(int) bool { return false },
 				Queued: func(int) uint64 { return 0 }, Executed: func(int) uint64 { return 0 },
 				Leader: func(int) string { return "a" }, Replicas: func(int) []string { return []string{"a"} }, Doubt: func(int) {},
 			})
-			tail := &tail{in: in, want: Want{events}}
-			if tail.open(t.Context(), true) && tail.at.addr != "a" {
-				t.Fatalf("%+v", tail.at)
+			cur := &cursor{consumer: in, want: Want{events}}
+			if cur.open(t.Context(), true) && cur.at.addr != "a" {
+				t.Fatalf("%+v", cur.at)
 			}
-			if s, err := tail.call(t.Context(), "a", nil, time.Second); err == nil {
-				_ = tail.take(t.Context(), &s)
+			if s, err := cur.call(t.Context(), "a", nil, time.Second); err == nil {
+				_ = cur.deliver(t.Context(), &s)
 			}
 			if len(g.soFar()) > len(answer)+2 {
 				t.Fatalf("%d pieces of news in %d bytes", len(g.soFar()), len(answer))

@@ -14,16 +14,16 @@ import (
 )
 
 const (
-	// hearingsMax is the most subscriptions that a node serves.
-	hearingsMax = 1024
-	// hearingBytesMax bounds what waits for the gateway of one subscription, sourceBytesMax
+	// subscriptionsMax is the most subscriptions that a node serves.
+	subscriptionsMax = 1024
+	// subscriptionBytesMax bounds what waits for the gateway of one subscription, sourceBytesMax
 	// what waits for all of them.
-	hearingBytesMax = 8 << 20
-	sourceBytesMax  = 64 << 20
+	subscriptionBytesMax = 8 << 20
+	sourceBytesMax       = 64 << 20
 	// batchBytesMax is the length at which a batch takes no more items.
 	batchBytesMax = 128 << 10
-	// hearingExpiry is how long a subscription waits for its gateway.
-	hearingExpiry = 5 * time.Second
+	// subscriptionExpiry is how long a subscription waits for its gateway.
+	subscriptionExpiry = 5 * time.Second
 	// leaderless is how long a replica without a known leader may be a source.
 	leaderless = 5 * time.Second
 	// beat is how often a poll is answered although there is nothing to report.
@@ -55,18 +55,18 @@ type Source struct {
 	bytesMax       int
 	beat, patience time.Duration
 
-	mu       sync.Mutex // guards hearings
-	hearings map[uint64]*hearing
+	mu            sync.Mutex // guards subscriptions
+	subscriptions map[uint64]*subscription
 }
 
 // NewSource returns a source for the shards, of which this node may have replicas.
 func NewSource(shards int, replica func(index int) Replica) *Source {
 	s := &Source{
-		replica: replica, outlets: make([]Outlet, shards), hearings: map[uint64]*hearing{},
-		bytesMax: hearingBytesMax, beat: beat, patience: hearingExpiry,
+		replica: replica, outlets: make([]Outlet, shards), subscriptions: map[uint64]*subscription{},
+		bytesMax: subscriptionBytesMax, beat: beat, patience: subscriptionExpiry,
 	}
 	for i := range s.outlets {
-		s.outlets[i].hearings.Store(&[]*hearing{})
+		s.outlets[i].subscriptions.Store(&[]*subscription{})
 	}
 	return s
 }
@@ -78,19 +78,19 @@ type Outlet struct {
 	// some subscription wants.
 	changes atomic.Int64
 	events  atomic.Uint32
-	// hearings is replaced, never changed.
-	hearings atomic.Pointer[[]*hearing]
-	mu       sync.Mutex // held while hearings, changes and events are replaced
+	// subscriptions is replaced, never changed.
+	subscriptions atomic.Pointer[[]*subscription]
+	mu            sync.Mutex // held while subscriptions, changes and events are replaced
 }
 
 // Shard is the outlet of a shard.
 func (s *Source) Shard(index int) *Outlet { return &s.outlets[index] }
 
-// Hearings is the number of subscriptions that are served.
-func (s *Source) Hearings() int {
+// Subscriptions is the number of subscriptions that are served.
+func (s *Source) Subscriptions() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return len(s.hearings)
+	return len(s.subscriptions)
 }
 
 // Tracking implements fsm.Tracker.
@@ -101,7 +101,7 @@ func (o *Outlet) Changed(by fsm.TxnID, keys [][]byte) {
 	if !o.Tracking() {
 		return
 	}
-	for _, x := range *o.hearings.Load() {
+	for _, x := range *o.subscriptions.Load() {
 		if x.want.Events == 0 {
 			x.changed(by, keys)
 		}
@@ -116,7 +116,7 @@ func (o *Outlet) Event(class command.EventClass, event string, db int, key []byt
 	if !o.Wants(class) {
 		return
 	}
-	for _, x := range *o.hearings.Load() {
+	for _, x := range *o.subscriptions.Load() {
 		if x.want.Events&class != 0 {
 			x.event(class, event, db, key)
 		}
@@ -129,20 +129,20 @@ func (*Outlet) Filled(int, []byte, engine.Kind) {}
 // Gone implements command.Observer.
 func (*Outlet) Gone(int, []byte) {}
 
-func (o *Outlet) add(x *hearing) {
+func (o *Outlet) add(x *subscription) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.setLocked(append(slices.Clone(*o.hearings.Load()), x))
+	o.setLocked(append(slices.Clone(*o.subscriptions.Load()), x))
 }
 
-func (o *Outlet) remove(x *hearing) {
+func (o *Outlet) remove(x *subscription) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.setLocked(slices.DeleteFunc(slices.Clone(*o.hearings.Load()), func(other *hearing) bool { return other == x }))
+	o.setLocked(slices.DeleteFunc(slices.Clone(*o.subscriptions.Load()), func(other *subscription) bool { return other == x }))
 }
 
-func (o *Outlet) setLocked(all []*hearing) {
-	o.hearings.Store(&all)
+func (o *Outlet) setLocked(all []*subscription) {
+	o.subscriptions.Store(&all)
 	changes, events := 0, command.EventClass(0)
 	for _, x := range all {
 		events |= x.want.Events
@@ -170,14 +170,14 @@ func (s *Source) Serve(payload []byte, reply func([]byte)) {
 		return
 	case opPoll:
 		id, received := in.number(), in.number()
-		if x := s.hearing(id); x != nil && !in.bad {
+		if x := s.subscription(id); x != nil && !in.bad {
 			x.poll(received, reply)
 			return
 		}
 		reply([]byte{statusGone})
 		return
 	case opClose:
-		if x := s.hearing(in.number()); x != nil {
+		if x := s.subscription(in.number()); x != nil {
 			x.end()
 		}
 		reply([]byte{statusDone})
@@ -186,10 +186,10 @@ func (s *Source) Serve(payload []byte, reply func([]byte)) {
 	reply(NotReady())
 }
 
-func (s *Source) hearing(id uint64) *hearing {
+func (s *Source) subscription(id uint64) *subscription {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.hearings[id]
+	return s.subscriptions[id]
 }
 
 // fit reports whether a replica receives changes: it votes, and has a leader.
@@ -204,7 +204,7 @@ func (s *Source) open(o *open, reply func([]byte)) {
 		reply(NotReady())
 		return
 	}
-	x := &hearing{source: s, outlet: &s.outlets[o.shard], replica: replica, want: o.want, node: o.node, from: o.from}
+	x := &subscription{source: s, outlet: &s.outlets[o.shard], replica: replica, want: o.want, node: o.node, from: o.from}
 	x.polled = time.Now()
 	x.led = x.polled
 	if !s.enter(x) {
@@ -223,31 +223,31 @@ func (s *Source) open(o *open, reply func([]byte)) {
 }
 
 // enter gives a subscription its number. It returns false if there are too many.
-func (s *Source) enter(x *hearing) bool {
+func (s *Source) enter(x *subscription) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if len(s.hearings) >= hearingsMax {
+	if len(s.subscriptions) >= subscriptionsMax {
 		return false
 	}
-	for x.id == 0 || s.hearings[x.id] != nil {
+	for x.id == 0 || s.subscriptions[x.id] != nil {
 		// A random number, so that no subscription of an earlier process is mistaken for it.
 		x.id = rand.Uint64()
 	}
-	s.hearings[x.id] = x
+	s.subscriptions[x.id] = x
 	return true
 }
 
 // forget removes a subscription that has ended.
-func (s *Source) forget(x *hearing) {
+func (s *Source) forget(x *subscription) {
 	x.outlet.remove(x)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	delete(s.hearings, x.id)
+	delete(s.subscriptions, x.id)
 }
 
 // End ends the subscriptions to a shard whose replica is closed.
 func (s *Source) End(index int) {
-	for _, x := range *s.outlets[index].hearings.Load() {
+	for _, x := range *s.outlets[index].subscriptions.Load() {
 		x.end()
 	}
 }

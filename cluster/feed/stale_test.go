@@ -84,7 +84,7 @@ func (c *cacher) drops() int {
 	return c.dropped
 }
 
-func (c *cacher) Unheard(int) {
+func (c *cacher) Gap(int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	clear(c.tracked)
@@ -100,7 +100,7 @@ func (c *cacher) Changed(_ int, _ fsm.TxnID, keys [][]byte) {
 }
 
 func (c *cacher) Event(int, command.EventClass, string, int, []byte) {}
-func (c *cacher) Quiet(int, bool)                                    {}
+func (c *cacher) Mute(int, bool)                                     {}
 
 // look reads a key through the gateway, from the oldest state that the gateway allows.
 func (c *cacher) look(key string, h *history, heard func() uint64) {

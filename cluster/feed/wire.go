@@ -10,10 +10,10 @@ import (
 
 // Kind is the request kind of a gateway to a source. A request is the operation u8, then for
 // opOpen: shard, event classes, the gateway's node, 1 if only the shard's leader may serve it,
-// index up to which the gateway has keyspace events; for opPoll: hearing, number of the last batch
-// that arrived; for opClose: hearing. All are uv.
+// index up to which the gateway has keyspace events; for opPoll: subscription, number of the last batch
+// that arrived; for opClose: subscription. All are uv.
 //
-// An answer is a status u8, then for opOpen: hearing, position; for opPoll: number of the batch,
+// An answer is a status u8, then for opOpen: subscription, position; for opPoll: number of the batch,
 // position, the index up to which everything has been reported (0 if unknown), 1 if the source leads,
 // items. An empty batch has the number of the batch before.
 const Kind uint8 = 48
@@ -171,8 +171,8 @@ func (s *scanner) keys() [][]byte {
 	return nil
 }
 
-// hearer receives the items of a batch.
-type hearer interface {
+// itemReceiver receives the items of a batch.
+type itemReceiver interface {
 	event(class command.EventClass, event string, db int, key []byte)
 	// changed reports a txn and the keys that it changed. by is the txn's identity without
 	// the node, which is the gateway's own; it is empty for txns of other gateways.
@@ -180,7 +180,7 @@ type hearer interface {
 }
 
 // scanItems passes the items of a batch to h.
-func scanItems(b []byte, h hearer) error {
+func scanItems(b []byte, h itemReceiver) error {
 	s := scanner{b: b}
 	for len(s.b) > 0 && !s.bad {
 		switch s.byte() {

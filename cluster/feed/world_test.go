@@ -136,7 +136,7 @@ func (w *wire) lose(how func(addr string, payload []byte) fate) {
 
 // gateway is a node that has no replica, and what it received.
 type gateway struct {
-	*Intake
+	*Consumer
 	changes atomic.Bool
 	events  atomic.Uint32
 	own     atomic.Bool
@@ -150,7 +150,7 @@ type gateway struct {
 
 	mu    sync.Mutex
 	heard []string
-	quiet []bool
+	muted []bool
 }
 
 const (
@@ -161,7 +161,7 @@ const (
 func newGateway(t testing.TB, w *wire, addrs ...string) *gateway {
 	g := &gateway{}
 	g.addrs.Store(&addrs)
-	g.Intake = NewIntake(Config{
+	g.Consumer = NewConsumer(Config{
 		Shards: 1, Node: gatewayNode, Sink: g, Peers: w,
 		Wants: func() (bool, command.EventClass) {
 			g.looked.Add(1)
@@ -194,7 +194,7 @@ func (g *gateway) hears(word string) {
 	g.mu.Unlock()
 }
 
-func (g *gateway) Unheard(int) { g.hears("(unheard)") }
+func (g *gateway) Gap(int) { g.hears("(unheard)") }
 
 func (g *gateway) Changed(_ int, by fsm.TxnID, keys [][]byte) {
 	if g.breaks.CompareAndSwap(true, false) {
@@ -216,9 +216,9 @@ func (g *gateway) Event(_ int, class command.EventClass, event string, db int, k
 	g.hears(fmt.Sprintf("%d:%s:%d:%s", class, event, db, key))
 }
 
-func (g *gateway) Quiet(_ int, quiet bool) {
+func (g *gateway) Mute(_ int, muted bool) {
 	g.mu.Lock()
-	g.quiet = append(g.quiet, quiet)
+	g.muted = append(g.muted, muted)
 	g.mu.Unlock()
 }
 

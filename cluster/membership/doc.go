@@ -2,13 +2,13 @@
 // group's view: it brings nodes in, takes nodes out, and carries out what an
 // operator orders.
 //
-// A node joins by asking any node of the cluster (Join, Door). The meta group notes
+// A node joins by asking any node of the cluster (Join, Admission). The meta group notes
 // it. Then the leader of each group of which the node should have a replica adds it as
 // a non-voter, and makes it a voter when it has caught up. A node leaves in the reverse
 // order: the view says "leaving"; each shard's leader removes it when its replica is no
 // longer wanted, and notes that; the meta group's leader removes it last. Its id is then
 // never accepted again. Raft may never tell a removed node that it was removed, so a node
-// without a leader asks the other nodes about itself (Vigil).
+// without a leader asks the other nodes about itself (RemovalWatch).
 //
 // Plan decides, Reconciler acts:
 //   - One change at a time; the next is planned when the last is committed.

@@ -1,15 +1,15 @@
 package membership
 
-import "lockstep/cluster/meta/courier"
+import "lockstep/cluster/meta/leaderrpc"
 
 // Reasons to refuse an operator's order or a join.
 var (
-	ErrQuorum     = &courier.Refusal{Code: "quorum", Text: "this would leave too few voters alive"}
-	ErrStillAlive = &courier.Refusal{Code: "still-alive", Text: "the node to be replaced still answers"}
-	ErrNoTarget   = &courier.Refusal{Code: "no-target", Text: "nobody can take over the leadership"}
+	ErrQuorum     = &leaderrpc.Refusal{Code: "quorum", Text: "this would leave too few voters alive"}
+	ErrStillAlive = &leaderrpc.Refusal{Code: "still-alive", Text: "the node to be replaced still answers"}
+	ErrNoTarget   = &leaderrpc.Refusal{Code: "no-target", Text: "nobody can take over the leadership"}
 	// ErrLedAnew refuses an order to hand over the leadership of a term that has ended.
-	ErrLedAnew = &courier.Refusal{Code: "led-anew", Text: "the group has had an election since this was ordered; nothing was done"}
+	ErrLedAnew = &leaderrpc.Refusal{Code: "led-anew", Text: "the group has had an election since this was ordered; nothing was done"}
 	// ErrArchitecture: see identity.ErrArchitecture.
-	ErrArchitecture = &courier.Refusal{Code: "architecture", Text: "the node's processor is of another kind"}
-	ErrBadRequest   = &courier.Refusal{Code: "bad-request", Text: "unreadable request"}
+	ErrArchitecture = &leaderrpc.Refusal{Code: "architecture", Text: "the node's processor is of another kind"}
+	ErrBadRequest   = &leaderrpc.Refusal{Code: "bad-request", Text: "unreadable request"}
 )

@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"lockstep/cluster/meta"
-	"lockstep/cluster/meta/courier"
+	"lockstep/cluster/meta/leaderrpc"
 )
 
 // copyState sends a snapshot from one machine to another.
@@ -320,7 +320,7 @@ func TestATransferThatComesLateDoesNothing(t *testing.T) {
 	w := newWorld(t)
 	nodes := w.cluster(3)
 	ctx := w.ctx()
-	late, err := json.Marshal(map[string]any{"verb": verbTransfer, "group": 0, "body": transferRequest{To: "n2", Term: nodes[0].group(0).Term()}, "timeout_ms": 1000, "order": courier.Order{ID: 7}})
+	late, err := json.Marshal(map[string]any{"verb": verbTransfer, "group": 0, "body": transferRequest{To: "n2", Term: nodes[0].group(0).Term()}, "timeout_ms": 1000, "order": leaderrpc.Order{ID: 7}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -330,7 +330,7 @@ func TestATransferThatComesLateDoesNothing(t *testing.T) {
 		}
 	}
 	answers := make(chan []byte, 1)
-	nodes[0].courier.Serve(late, func(b []byte) { answers <- b })
+	nodes[0].leaderRPC.Serve(late, func(b []byte) { answers <- b })
 	if answer := string(<-answers); !strings.Contains(answer, ErrLedAnew.Code) {
 		t.Errorf("the late one is answered %s", answer)
 	}

@@ -22,8 +22,8 @@ func FuzzKnock(f *testing.F) {
 		return b
 	}
 	for verb, b := range map[string][]byte{
-		verbJoin: body(JoinRequest{Node: newcomer, Replace: true}), knockStanding: body(standingQuestion{Node: "n1.0000000000000001", PeerAddr: "n1:7000"}), knockMuster: nil,
-		verbRemove: body(removeRequest{Node: "n1", Force: true}), verbReplace: body(removeRequest{Node: "n1", InFavourOf: "n2"}), verbTransfer: body(transferRequest{To: "n1", Term: 1}), verbLed: nil, verbCare: []byte(`{}`),
+		verbJoin: body(JoinRequest{Node: newcomer, Replace: true}), knockStanding: body(standingQuestion{Node: "n1.0000000000000001", PeerAddr: "n1:7000"}), knockPresence: nil,
+		verbRemove: body(removeRequest{Node: "n1", Force: true}), verbReplace: body(removeRequest{Node: "n1", InFavourOf: "n2"}), verbTransfer: body(transferRequest{To: "n1", Term: 1}), verbLed: nil, verbRole: []byte(`{}`),
 	} {
 		f.Add(verb, b)
 	}
@@ -40,7 +40,7 @@ func FuzzKnock(f *testing.F) {
 			return // it waits as long as a newcomer waits; verbJoin is what it sends
 		}
 		n.ServeKnock(Visitor{Member: "n1.0000000000000001"}, body(knock{Verb: verb, Body: b}), reply)
-		n.courier.Serve(body(map[string]any{"verb": verb, "group": meta.GroupID, "body": json.RawMessage(b), "timeout_ms": 100}), reply)
+		n.leaderRPC.Serve(body(map[string]any{"verb": verb, "group": meta.GroupID, "body": json.RawMessage(b), "timeout_ms": 100}), reply)
 		for range 2 {
 			select {
 			case b := <-answers:
@@ -70,7 +70,7 @@ func FuzzAnswer(f *testing.F) {
 	f.Fuzz(func(t *testing.T, answer []byte) {
 		// Ask leaves goroutines behind that read the answer yet, and the fuzzer uses its bytes again.
 		caller := answering(bytes.Clone(answer))
-		v := NewVigil(VigilConfig{Self: "n1.0000000000000001", ClusterID: "c", Caller: caller, Peers: func() []string { return []string{"a", "b"} }, View: meta.NewMachine().View, Log: quietLog()})
+		v := NewRemovalWatch(RemovalWatchConfig{Self: "n1.0000000000000001", ClusterID: "c", Caller: caller, Peers: func() []string { return []string{"a", "b"} }, View: meta.NewMachine().View, Log: quietLog()})
 		_ = v.Ask(t.Context())
 		var s Standing
 		_ = ask(t.Context(), caller, "a", knockStanding, nil, &s)

@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"lockstep/cluster/meta"
-	"lockstep/cluster/meta/courier"
 	"lockstep/cluster/meta/identity"
+	"lockstep/cluster/meta/leaderrpc"
 	"lockstep/cluster/secret"
 )
 
@@ -56,7 +56,7 @@ const (
 )
 
 // Join asks the nodes at addrs, in turn. It ends when a node lets this one in, a node refuses for
-// good (a *courier.Refusal), none of addrs is a peer port (secret.ErrOtherPort), or ctx ends. A
+// good (a *leaderrpc.Refusal), none of addrs is a peer port (secret.ErrOtherPort), or ctx ends. A
 // second Join, also after a crash, gets the same answer.
 func Join(ctx context.Context, caller Caller, addrs []string, req JoinRequest, log *slog.Logger) (Welcome, error) {
 	if len(addrs) == 0 {
@@ -68,7 +68,7 @@ func Join(ctx context.Context, caller Caller, addrs []string, req JoinRequest, l
 	for attempt := 0; ; attempt++ {
 		addr := addrs[attempt%len(addrs)]
 		w, err := knockToJoin(ctx, caller, addr, req)
-		var refusal *courier.Refusal
+		var refusal *leaderrpc.Refusal
 		if err == nil {
 			return w, nil
 		}

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"lockstep/cluster/meta"
-	"lockstep/cluster/meta/courier"
+	"lockstep/cluster/meta/leaderrpc"
 	"lockstep/ground/background"
 	"lockstep/ground/caught"
 )
@@ -17,11 +17,11 @@ type Config struct {
 	Self      meta.NodeID
 	ClusterID string
 	// PeerAddr is the address at which other nodes reach this node now.
-	PeerAddr string
-	Machine  *meta.Machine
-	Meta     Meta
-	Courier  *courier.Courier
-	Caller   Caller
+	PeerAddr  string
+	Machine   *meta.Machine
+	Meta      Meta
+	LeaderRPC *leaderrpc.Client
+	Caller    Caller
 	// Group is this node's replica of the meta group. Attach and Release add and remove replicas of
 	// shards.
 	Group Group
@@ -31,13 +31,13 @@ type Config struct {
 	// ClockOff returns how far a node's clock is ahead of the others', or 0 if the difference is
 	// allowed. If ClockOff is nil, all clocks are right.
 	ClockOff func(id meta.NodeID) time.Duration
-	// HearsLeader reports whether this node leads the meta group or knows its leader.
-	HearsLeader func() bool
+	// KnowsLeader reports whether this node leads the meta group or knows its leader.
+	KnowsLeader func() bool
 	// Also are addresses of other nodes in addition to those that PeerAddrs finds, for example
 	// those that the node was told to join.
 	Also []string
-	// Met is called with the address of another node of the cluster; it may be nil.
-	Met func(id meta.NodeID, addr string)
+	// LearnAddress is called with the address of another node of the cluster; it may be nil.
+	LearnAddress func(id meta.NodeID, addr string)
 	// Secret returns the cluster's secret for a node that has none. If it is nil or returns "",
 	// such a node is not let in.
 	Secret func() string
@@ -49,17 +49,17 @@ type Config struct {
 	Log    *slog.Logger
 }
 
-// Manager runs this package on one node: the door, a reconciler for each group, the vigil, and the
-// orders of operators.
+// Manager runs this package on one node: the admission of nodes, a reconciler for each group, the
+// removal watch, and the orders of operators.
 type Manager struct {
 	*Registrar
 	*Transfers
 
-	cfg     Config
-	door    *Door
-	ctx     context.Context
-	stop    context.CancelFunc
-	working background.Group
+	cfg       Config
+	admission *Admission
+	ctx       context.Context
+	stop      context.CancelFunc
+	working   background.Group
 
 	mu sync.RWMutex // guards groups
 	// groups are this node's replicas, by number.
@@ -79,19 +79,19 @@ func Start(cfg Config) *Manager {
 	ctx, stop := context.WithCancel(context.Background())
 	m := &Manager{
 		cfg: cfg, groups: map[uint32]*attached{}, ctx: ctx, stop: stop,
-		door:      NewDoor(DoorConfig{Self: cfg.Self, ClusterID: cfg.ClusterID, Meta: cfg.Meta, Courier: cfg.Courier, Met: cfg.Met, Secret: cfg.Secret, Panics: cfg.Panics}),
-		Registrar: NewRegistrar(RegistrarConfig{Self: cfg.Self, Meta: cfg.Meta, Group: cfg.Group, Courier: cfg.Courier}),
+		admission: NewAdmission(AdmissionConfig{Self: cfg.Self, ClusterID: cfg.ClusterID, Meta: cfg.Meta, LeaderRPC: cfg.LeaderRPC, LearnAddress: cfg.LearnAddress, Secret: cfg.Secret, Panics: cfg.Panics}),
+		Registrar: NewRegistrar(RegistrarConfig{Self: cfg.Self, Meta: cfg.Meta, Group: cfg.Group, LeaderRPC: cfg.LeaderRPC}),
 	}
-	m.Transfers = NewTransfers(TransfersConfig{Self: cfg.Self, View: cfg.Meta.View, Courier: cfg.Courier, Group: m.group, ClockOff: cfg.ClockOff})
+	m.Transfers = NewTransfers(TransfersConfig{Self: cfg.Self, View: cfg.Meta.View, LeaderRPC: cfg.LeaderRPC, Group: m.group, ClockOff: cfg.ClockOff})
 	m.Attach(meta.GroupID, cfg.Group)
 	cfg.Machine.OnChange(func(*meta.View) { m.kickAll() })
-	v := NewVigil(VigilConfig{
-		Self: cfg.Self, PeerAddr: cfg.PeerAddr, ClusterID: cfg.ClusterID, View: cfg.Meta.View, HearsLeader: cfg.HearsLeader,
-		Caller: cfg.Caller, Met: cfg.Met,
+	w := NewRemovalWatch(RemovalWatchConfig{
+		Self: cfg.Self, PeerAddr: cfg.PeerAddr, ClusterID: cfg.ClusterID, View: cfg.Meta.View, KnowsLeader: cfg.KnowsLeader,
+		Caller: cfg.Caller, LearnAddress: cfg.LearnAddress,
 		Peers:     func() []string { return PeerAddrs(cfg.Self, cfg.PeerAddr, cfg.Meta.View(), cfg.Group, cfg.Also) },
 		OnRemoved: cfg.OnRemoved, Log: cfg.Log,
 	})
-	m.working.Go(func() { v.Run(ctx) })
+	m.working.Go(func() { w.Run(ctx) })
 	return m
 }
 
@@ -139,7 +139,7 @@ func (m *Manager) group(group uint32) Group {
 
 // ServeKnock answers a request of KindKnock.
 func (m *Manager) ServeKnock(from Visitor, payload []byte, reply func([]byte)) {
-	m.door.Serve(from, payload, reply)
+	m.admission.Serve(from, payload, reply)
 }
 
 // Kick makes a group's reconciler look at once. The node calls it when it has become the group's
@@ -184,5 +184,5 @@ func (m *Manager) Drain(ctx context.Context) error {
 func (m *Manager) Close() {
 	m.stop()
 	m.working.End()
-	m.door.Close()
+	m.admission.Close()
 }

@@ -106,8 +106,8 @@ func Plan(view *meta.View, group uint32, peers []Peer) Action {
 	return Action{Waits: p.waits}
 }
 
-// goes reports whether a server should leave the group.
-func (p *planner) goes(m Peer) (meta.Node, bool) {
+// shouldLeave reports whether a server should leave the group.
+func (p *planner) shouldLeave(m Peer) (meta.Node, bool) {
 	n, known := p.view.Node(m.ID)
 	if p.group != meta.GroupID {
 		s := &p.view.Shards[p.group]
@@ -175,7 +175,7 @@ func (p *planner) inCircle(first Peer) bool {
 
 func (p *planner) removeNonvoter() (Action, bool) {
 	for _, m := range p.peers {
-		if _, goes := p.goes(m); goes && !m.Voter {
+		if _, goes := p.shouldLeave(m); goes && !m.Voter {
 			return Action{Verb: Remove, ID: m.ID}, true
 		}
 	}
@@ -198,7 +198,7 @@ func (p *planner) add() (Action, bool) {
 
 func (p *planner) removeDead() (Action, bool) {
 	for _, m := range p.peers {
-		n, goes := p.goes(m)
+		n, goes := p.shouldLeave(m)
 		if !goes || !m.Voter || m.Alive || m.Self {
 			continue
 		}
@@ -260,7 +260,7 @@ func (p *planner) demoteLost() (Action, bool) {
 // leadership first.
 func (p *planner) removeVoter() (Action, bool) {
 	for _, m := range p.peers {
-		n, goes := p.goes(m)
+		n, goes := p.shouldLeave(m)
 		if !goes || !m.Voter || !m.Alive {
 			continue
 		}
@@ -355,7 +355,7 @@ func (p *planner) drained(m Peer) bool {
 func (p *planner) heir() (Peer, bool) {
 	best, found := Peer{}, false
 	for _, m := range p.peers {
-		if _, goes := p.goes(m); goes || !m.Voter || m.Self || !m.Alive || !m.CaughtUp {
+		if _, goes := p.shouldLeave(m); goes || !m.Voter || m.Self || !m.Alive || !m.CaughtUp {
 			continue
 		}
 		if !found || p.drained(best) && !p.drained(m) {

@@ -16,8 +16,8 @@ import (
 	"github.com/hashicorp/raft"
 
 	"lockstep/cluster/meta"
-	"lockstep/cluster/meta/courier"
 	"lockstep/cluster/meta/identity"
+	"lockstep/cluster/meta/leaderrpc"
 	"lockstep/cluster/shard"
 	"lockstep/cluster/transport"
 	"lockstep/tests/kit/ports"
@@ -32,7 +32,7 @@ type realNode struct {
 	folder    *identity.Folder
 	self      meta.Node
 	transport *transport.Transport
-	courier   *courier.Courier
+	leaderRPC *leaderrpc.Client
 	machine   *meta.Machine
 	client    *meta.Client
 	groups    map[uint32]*shard.Group
@@ -121,7 +121,7 @@ func (n *realNode) open() {
 	peers := func() []string {
 		return PeerAddrs(n.self.ID, n.self.PeerAddr, n.machine.View(), replicas[meta.GroupID], n.also)
 	}
-	n.courier = courier.New(courier.Config{
+	n.leaderRPC = leaderrpc.New(leaderrpc.Config{
 		Caller: n.transport,
 		Leader: func(g uint32) (string, bool) {
 			id, addr := n.groups[g].Leader()
@@ -129,16 +129,16 @@ func (n *realNode) open() {
 		},
 		Peers: peers,
 	})
-	n.client = meta.NewClient(n.machine, n.groups[meta.GroupID], n.courier, nil)
+	n.client = meta.NewClient(n.machine, n.groups[meta.GroupID], n.leaderRPC, nil)
 	n.Manager = Start(Config{
-		Self: n.self.ID, PeerAddr: n.self.PeerAddr, ClusterID: id.ClusterID, Also: n.also, Machine: n.machine, Meta: n.client, Courier: n.courier, Caller: n.transport, Group: replicas[meta.GroupID],
-		HearsLeader: func() bool { id, _ := n.groups[meta.GroupID].Leader(); return id != "" },
-		Met:         func(id meta.NodeID, addr string) { n.transport.Met(string(id), addr) },
-		OnRemoved:   func(why string) { n.removed <- why },
-		Log:         slog.New(slog.NewTextHandler(n.t.Output(), nil)).With("node", n.self.ID),
+		Self: n.self.ID, PeerAddr: n.self.PeerAddr, ClusterID: id.ClusterID, Also: n.also, Machine: n.machine, Meta: n.client, LeaderRPC: n.leaderRPC, Caller: n.transport, Group: replicas[meta.GroupID],
+		KnowsLeader:  func() bool { id, _ := n.groups[meta.GroupID].Leader(); return id != "" },
+		LearnAddress: func(id meta.NodeID, addr string) { n.transport.LearnAddress(string(id), addr) },
+		OnRemoved:    func(why string) { n.removed <- why },
+		Log:          slog.New(slog.NewTextHandler(n.t.Output(), nil)).With("node", n.self.ID),
 	})
 	n.Attach(0, replicas[0])
-	n.transport.Handle(courier.Kind, func(_ transport.Peer, payload []byte, reply func([]byte)) { n.courier.Serve(payload, reply) })
+	n.transport.Handle(leaderrpc.Kind, func(_ transport.Peer, payload []byte, reply func([]byte)) { n.leaderRPC.Serve(payload, reply) })
 	n.transport.Handle(KindKnock, func(from transport.Peer, payload []byte, reply func([]byte)) {
 		visitor := Visitor{Member: meta.NodeID(from.NodeID)}
 		if from.Stranger {
@@ -156,8 +156,8 @@ func (n *realNode) kill() {
 		if n.Manager != nil {
 			n.Close()
 		}
-		if n.courier != nil {
-			n.courier.Close()
+		if n.leaderRPC != nil {
+			n.leaderRPC.Close()
 		}
 		for _, g := range n.groups {
 			if err := g.Shutdown(n.ctx()); err != nil {

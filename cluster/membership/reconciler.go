@@ -87,7 +87,7 @@ func (r *Reconciler) step(ctx context.Context) time.Duration {
 	if !view.Created() || !r.cfg.Group.Leads() {
 		clear(r.steady)
 		clear(r.heard)
-		r.say("")
+		r.setWaits("")
 		return idlePause
 	}
 	peers, index := observe(r.cfg.Group, r.cfg.Self, time.Now())
@@ -121,7 +121,7 @@ func (r *Reconciler) step(ctx context.Context) time.Duration {
 			a = Plan(view, r.cfg.GroupID, peers)
 		}
 	}
-	r.say(a.Waits)
+	r.setWaits(a.Waits)
 	if a.Verb == Nothing {
 		r.failures = 0
 		if a.Waits != "" {
@@ -248,8 +248,8 @@ func (r *Reconciler) failed(what string, err error) time.Duration {
 	return pause
 }
 
-// say stores and logs why a wanted change waits.
-func (r *Reconciler) say(waits string) {
+// setWaits stores and logs why a wanted change waits.
+func (r *Reconciler) setWaits(waits string) {
 	if waits == r.Waits() {
 		return
 	}

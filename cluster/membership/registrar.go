@@ -7,16 +7,16 @@ import (
 	"time"
 
 	"lockstep/cluster/meta"
-	"lockstep/cluster/meta/courier"
 	"lockstep/cluster/meta/identity"
+	"lockstep/cluster/meta/leaderrpc"
 )
 
-// These are the courier's verbs for members. The leader of the meta group carries them out.
+// These are the leaderrpc verbs for members. The leader of the meta group carries them out.
 const (
 	verbJoin    = "member.join"
 	verbRemove  = "member.remove"
 	verbReplace = "member.replace"
-	verbCare    = "member.care"
+	verbRole    = "member.care"
 )
 
 // RegistrarConfig is the configuration of a Registrar.
@@ -25,21 +25,21 @@ type RegistrarConfig struct {
 	Self meta.NodeID
 	Meta Meta
 	// Group is the meta group's replica on this node.
-	Group   Group
-	Courier *courier.Courier
+	Group     Group
+	LeaderRPC *leaderrpc.Client
 }
 
 // Registrar decides which nodes may join and leave. It exists on every node, but decides on the
 // meta group's leader, which knows which nodes are alive.
 type Registrar struct{ cfg RegistrarConfig }
 
-// NewRegistrar returns a registrar and registers its verbs with the courier.
+// NewRegistrar returns a registrar and registers its verbs with the leaderrpc.Client.
 func NewRegistrar(cfg RegistrarConfig) *Registrar {
 	r := &Registrar{cfg}
-	cfg.Courier.Handle(verbJoin, r.join)
-	cfg.Courier.Handle(verbRemove, r.remove)
-	cfg.Courier.Handle(verbReplace, r.replace)
-	cfg.Courier.Handle(verbCare, r.care)
+	cfg.LeaderRPC.Handle(verbJoin, r.join)
+	cfg.LeaderRPC.Handle(verbRemove, r.remove)
+	cfg.LeaderRPC.Handle(verbReplace, r.replace)
+	cfg.LeaderRPC.Handle(verbRole, r.setRole)
 	return r
 }
 
@@ -55,23 +55,23 @@ type removeRequest struct {
 // break the quorum unless force is set. The groups then remove the node one after the other: see
 // Gone.
 func (r *Registrar) Remove(ctx context.Context, node string, force bool) (meta.NodeID, error) {
-	return order(ctx, r.cfg.Courier, meta.GroupID, verbRemove, removeRequest{Node: node, Force: force})
+	return order(ctx, r.cfg.LeaderRPC, meta.GroupID, verbRemove, removeRequest{Node: node, Force: force})
 }
 
 // Replace orders that a node leaves in favour of another one that has already joined. The old one
 // stays until the new one votes.
 func (r *Registrar) Replace(ctx context.Context, old, successor string) (meta.NodeID, error) {
-	return order(ctx, r.cfg.Courier, meta.GroupID, verbReplace, removeRequest{Node: old, InFavourOf: successor})
+	return order(ctx, r.cfg.LeaderRPC, meta.GroupID, verbReplace, removeRequest{Node: old, InFavourOf: successor})
 }
 
-// Leave orders that this node leaves. Its Vigil notices when it has left.
+// Leave orders that this node leaves. Its RemovalWatch notices when it has left.
 func (r *Registrar) Leave(ctx context.Context) error {
 	_, err := r.Remove(ctx, string(r.cfg.Self), false)
 	return err
 }
 
 // order has a group's leader carry out an order about a node, and returns the node's id.
-func order(ctx context.Context, c *courier.Courier, group uint32, verb string, req any) (meta.NodeID, error) {
+func order(ctx context.Context, c *leaderrpc.Client, group uint32, verb string, req any) (meta.NodeID, error) {
 	body, err := c.Do(ctx, group, verb, req)
 	if err != nil {
 		return "", err

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"lockstep/cluster/meta"
-	"lockstep/cluster/meta/courier"
+	"lockstep/cluster/meta/leaderrpc"
 )
 
 // reader is a script whose CatchUp makes the newest view the current one.
@@ -22,10 +22,10 @@ func (r reader) CatchUp(ctx context.Context) (*meta.View, error) {
 
 // An order is decided by the newest view, even on a leader that has just been started.
 func TestAnOrderRestsOnNoOldView(t *testing.T) {
-	for request, orderOf := range map[string]func(*Registrar) courier.Handler{
-		`{"node":"b","force":true}`:       func(r *Registrar) courier.Handler { return r.remove },
-		`{"node":"a","in_favour_of":"b"}`: func(r *Registrar) courier.Handler { return r.replace },
-		`{"node":"b","drain":true}`:       func(r *Registrar) courier.Handler { return r.care },
+	for request, orderOf := range map[string]func(*Registrar) leaderrpc.Handler{
+		`{"node":"b","force":true}`:       func(r *Registrar) leaderrpc.Handler { return r.remove },
+		`{"node":"a","in_favour_of":"b"}`: func(r *Registrar) leaderrpc.Handler { return r.replace },
+		`{"node":"b","drain":true}`:       func(r *Registrar) leaderrpc.Handler { return r.setRole },
 	} {
 		s := &script{view: viewOf("a"), newest: viewOf("a b"), leads: true, servers: []Server{{"a", "a", true}, {"b", "b", true}}}
 		r := &Registrar{RegistrarConfig{Self: "a", Meta: reader{s}, Group: s}}

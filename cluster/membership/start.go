@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"lockstep/cluster/meta"
-	"lockstep/cluster/meta/courier"
 	"lockstep/cluster/meta/identity"
+	"lockstep/cluster/meta/leaderrpc"
 )
 
 // Found creates the cluster in the meta group if this node is its founder and has not done so yet.
@@ -22,11 +22,11 @@ func Found(ctx context.Context, m Meta, folder *identity.Folder, self meta.Node)
 	if _, err := m.Do(ctx, c); err != nil {
 		return fmt.Errorf("cannot create the cluster: %w", err)
 	}
-	return folder.Settle()
+	return folder.MarkFounded()
 }
 
 // Announce proposes this node's addresses and version to the meta group if the view has others. A
-// refusal with meta.ErrRemoved means that the node must stop; see Vigil. While the view has another
+// refusal with meta.ErrRemoved means that the node must stop; see RemovalWatch. While the view has another
 // node at this one's new address, Announce waits: that node may be about to move as well.
 func Announce(ctx context.Context, m Meta, caller Caller, self meta.Node) error {
 	n, known := m.View().Node(self.ID)
@@ -37,9 +37,9 @@ func Announce(ctx context.Context, m Meta, caller Caller, self meta.Node) error 
 		_, err := m.Do(ctx, updateOf(self))
 		taken := errors.Is(err, meta.ErrAddrTaken) && sleep(ctx, announcePause)
 		if taken {
-			giveWay(ctx, m, caller, self)
+			yieldAddress(ctx, m, caller, self)
 		}
-		if again := taken || errors.Is(err, courier.ErrUnanswered); !again || ctx.Err() != nil {
+		if again := taken || errors.Is(err, leaderrpc.ErrUnanswered); !again || ctx.Err() != nil {
 			return err
 		}
 	}
@@ -52,10 +52,10 @@ func updateOf(self meta.Node) *meta.UpdateNode {
 // announcePause is the time between two attempts to take over an address.
 const announcePause = time.Second
 
-// giveWay gives up the address that the cluster has for this node, if another node of the cluster
+// yieldAddress gives up the address that the cluster has for this node, if another node of the cluster
 // answers there now. Otherwise nodes that have changed places would wait for each other's address
 // for ever.
-func giveWay(ctx context.Context, m Meta, caller Caller, self meta.Node) {
+func yieldAddress(ctx context.Context, m Meta, caller Caller, self meta.Node) {
 	view := m.View()
 	n, known := view.Node(self.ID)
 	if !known || n.PeerAddr == self.PeerAddr || n.PeerAddr == nowhere(self.ID) {

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"lockstep/cluster/meta"
-	"lockstep/cluster/meta/courier"
+	"lockstep/cluster/meta/leaderrpc"
 )
 
 const (
@@ -32,9 +32,9 @@ type transferRequest struct {
 
 // TransfersConfig is the configuration of Transfers.
 type TransfersConfig struct {
-	Self    meta.NodeID
-	View    func() *meta.View
-	Courier *courier.Courier
+	Self      meta.NodeID
+	View      func() *meta.View
+	LeaderRPC *leaderrpc.Client
 	// Group returns this node's replica of a group, or nil.
 	Group func(group uint32) Group
 	// ClockOff is Config.ClockOff.
@@ -44,11 +44,11 @@ type TransfersConfig struct {
 // Transfers moves the leadership of groups between nodes.
 type Transfers struct{ cfg TransfersConfig }
 
-// NewTransfers returns Transfers and registers its verbs with the courier.
+// NewTransfers returns Transfers and registers its verbs with the leaderrpc.Client.
 func NewTransfers(cfg TransfersConfig) *Transfers {
 	t := &Transfers{cfg}
-	cfg.Courier.Handle(verbTransfer, t.serve)
-	cfg.Courier.Handle(verbLed, t.serveLed)
+	cfg.LeaderRPC.Handle(verbTransfer, t.serve)
+	cfg.LeaderRPC.Handle(verbLed, t.serveLed)
 	return t
 }
 
@@ -63,7 +63,7 @@ func (t *Transfers) Transfer(ctx context.Context, group uint32, to string) (meta
 		if to == "" && now.Node != first.Node {
 			return now.Node, nil // another node leads, as was ordered
 		}
-		id, err := order(ctx, t.cfg.Courier, group, verbTransfer, transferRequest{to, now.Term})
+		id, err := order(ctx, t.cfg.LeaderRPC, group, verbTransfer, transferRequest{to, now.Term})
 		if !errors.Is(err, ErrLedAnew) {
 			return id, err
 		}
@@ -73,7 +73,7 @@ func (t *Transfers) Transfer(ctx context.Context, group uint32, to string) (meta
 
 // led asks a group's leader for its id and term.
 func (t *Transfers) led(ctx context.Context, group uint32) (l led, err error) {
-	body, err := t.cfg.Courier.Do(ctx, group, verbLed, nil)
+	body, err := t.cfg.LeaderRPC.Do(ctx, group, verbLed, nil)
 	if err == nil {
 		err = json.Unmarshal(body, &l)
 	}
@@ -84,14 +84,14 @@ func (t *Transfers) led(ctx context.Context, group uint32) (l led, err error) {
 func (t *Transfers) leads(group uint32) (Group, uint64, error) {
 	g := t.cfg.Group(group)
 	if g == nil {
-		return nil, 0, courier.ErrNotLeader
+		return nil, 0, leaderrpc.ErrNotLeader
 	}
 	for term := g.Term(); g.Leads(); term = g.Term() {
 		if g.Term() == term {
 			return g, term, nil
 		}
 	}
-	return nil, 0, courier.ErrNotLeader
+	return nil, 0, leaderrpc.ErrNotLeader
 }
 
 func (t *Transfers) serveLed(_ context.Context, group uint32, _ []byte) ([]byte, error) {

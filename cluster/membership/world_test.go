@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"lockstep/cluster/meta"
-	"lockstep/cluster/meta/courier"
+	"lockstep/cluster/meta/leaderrpc"
 )
 
 // world is a cluster in one process without Raft: the meta log is a slice that
@@ -39,13 +39,13 @@ type worldGroup struct {
 // worldNode is one process.
 type worldNode struct {
 	*Manager
-	w       *world
-	self    meta.Node
-	up      bool
-	machine *meta.Machine
-	courier *courier.Courier
-	client  *meta.Client
-	removed chan string
+	w         *world
+	self      meta.Node
+	up        bool
+	machine   *meta.Machine
+	leaderRPC *leaderrpc.Client
+	client    *meta.Client
+	removed   chan string
 }
 
 const worldShards = 2
@@ -68,18 +68,18 @@ func nodeNamed(name string, incarnation uint64) meta.Node {
 // start starts a node's process. The node does not belong to a cluster yet.
 func (w *world) start(self meta.Node) *worldNode {
 	n := &worldNode{w: w, self: self, up: true, machine: meta.NewMachine(), removed: make(chan string, 1)}
-	n.courier = courier.New(courier.Config{
+	n.leaderRPC = leaderrpc.New(leaderrpc.Config{
 		Caller: n,
 		Leader: func(g uint32) (string, bool) { return w.leaderOf(g, self.ID) },
 		Peers:  func() []string { return nil },
 	})
-	n.client = meta.NewClient(n.machine, worldLog{n}, n.courier, nil)
+	n.client = meta.NewClient(n.machine, worldLog{n}, n.leaderRPC, nil)
 	w.mu.Lock()
 	w.nodes[self.PeerAddr] = n
 	w.mu.Unlock()
 	n.Manager = Start(Config{
-		Self: self.ID, PeerAddr: self.PeerAddr, ClusterID: "c1", Machine: n.machine, Meta: n.client, Courier: n.courier, Caller: n, Group: worldReplica{n, meta.GroupID},
-		HearsLeader: func() bool { return w.hears(self.ID) },
+		Self: self.ID, PeerAddr: self.PeerAddr, ClusterID: "c1", Machine: n.machine, Meta: n.client, LeaderRPC: n.leaderRPC, Caller: n, Group: worldReplica{n, meta.GroupID},
+		KnowsLeader: func() bool { return w.hears(self.ID) },
 		OnRemoved:   func(why string) { n.removed <- why },
 		ClockOff:    w.clockOff,
 		Log:         quietLog(),
@@ -108,7 +108,7 @@ func (n *worldNode) kill() {
 	n.w.electLocked()
 	n.w.mu.Unlock()
 	n.Close()
-	n.courier.Close()
+	n.leaderRPC.Close()
 }
 
 // found makes n the first node of the cluster.
@@ -252,7 +252,7 @@ func (w *world) hears(id meta.NodeID) bool {
 	return g.leader != "" && slices.ContainsFunc(g.servers, func(s Server) bool { return s.ID == id })
 }
 
-// Call implements Caller and courier.Caller.
+// Call implements Caller and leaderrpc.Caller.
 func (n *worldNode) Call(ctx context.Context, addr string, kind uint8, payload []byte) ([]byte, error) {
 	n.w.mu.Lock()
 	to, ok := n.w.nodes[addr]
@@ -263,9 +263,9 @@ func (n *worldNode) Call(ctx context.Context, addr string, kind uint8, payload [
 	}
 	got := make(chan []byte, 1)
 	if kind == KindKnock {
-		to.door.Serve(Visitor{Member: n.self.ID}, payload, func(b []byte) { got <- b })
+		to.admission.Serve(Visitor{Member: n.self.ID}, payload, func(b []byte) { got <- b })
 	} else {
-		to.courier.Serve(payload, func(b []byte) { got <- b })
+		to.leaderRPC.Serve(payload, func(b []byte) { got <- b })
 	}
 	select {
 	case b := <-got:
@@ -286,7 +286,7 @@ func (l worldLog) Append(_ context.Context, data []byte) error {
 	defer w.mu.Unlock()
 	g := w.groups[meta.GroupID]
 	if g.leader != l.n.self.ID {
-		return courier.ErrNotLeader
+		return leaderrpc.ErrNotLeader
 	}
 	w.index++
 	for _, n := range w.nodes {
@@ -338,7 +338,7 @@ func (r worldReplica) Term() uint64 {
 
 func (r worldReplica) Confirm(context.Context) error {
 	if !r.Leads() {
-		return courier.ErrNotLeader
+		return leaderrpc.ErrNotLeader
 	}
 	return nil
 }

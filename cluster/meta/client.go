@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 
-	"lockstep/cluster/meta/courier"
+	"lockstep/cluster/meta/leaderrpc"
 )
 
 // Log is this node's replica of the meta group's log.
@@ -18,27 +18,27 @@ type Log interface {
 	Append(ctx context.Context, data []byte) error
 }
 
-// verbPropose is the courier's verb for commands.
+// verbPropose is the leaderrpc verb for commands.
 const verbPropose = "meta.propose"
 
 // Client has commands carried out. It works on every node.
 type Client struct {
-	machine *Machine
-	log     Log
-	courier *courier.Courier
+	machine   *Machine
+	log       Log
+	leaderRPC *leaderrpc.Client
 	// short reports whether the log has too few voters to accept settings and users from operators.
 	// If it is nil, the log always accepts them.
 	short func() bool
 }
 
-// errShort makes the courier ask again.
+// errShort makes the leaderrpc.Client ask again.
 var errShort = errors.New("too few of the nodes that are awaited vote yet")
 
-// NewClient returns a client that sends commands to the leader by courier. If this node is the
+// NewClient returns a client that sends commands to the leader by leaderrpc. If this node is the
 // leader, the client also carries out the commands of others. It delays changes of settings and
 // users as long as short reports that too few nodes vote: the log might lose them.
-func NewClient(machine *Machine, log Log, c *courier.Courier, short func() bool) *Client {
-	client := &Client{machine: machine, log: log, courier: c, short: short}
+func NewClient(machine *Machine, log Log, c *leaderrpc.Client, short func() bool) *Client {
+	client := &Client{machine: machine, log: log, leaderRPC: c, short: short}
 	c.Handle(verbPropose, client.propose)
 	return client
 }
@@ -47,14 +47,14 @@ func NewClient(machine *Machine, log Log, c *courier.Courier, short func() bool)
 func (c *Client) View() *View { return c.machine.View() }
 
 // Do has a command carried out. It returns a *Refusal if the command was refused, and an error that
-// is courier.ErrUnanswered if no leader answered before ctx ended. Otherwise it returns the result,
+// is leaderrpc.ErrUnanswered if no leader answered before ctx ended. Otherwise it returns the result,
 // once this node's view shows the command; if ctx ends first, the view may still be older.
 func (c *Client) Do(ctx context.Context, command Command) (Result, error) {
 	f, err := newFrame(command)
 	if err != nil {
 		return Result{}, err
 	}
-	body, err := c.courier.Do(ctx, GroupID, verbPropose, f)
+	body, err := c.leaderRPC.Do(ctx, GroupID, verbPropose, f)
 	if err != nil {
 		return Result{}, err
 	}
@@ -94,7 +94,7 @@ func (c *Client) CheckVersion(ctx context.Context, command Command) error {
 // propose carries out a command on the leader, for Do.
 func (c *Client) propose(ctx context.Context, _ uint32, body []byte) ([]byte, error) {
 	if !c.log.IsLeader() {
-		return nil, courier.ErrNotLeader
+		return nil, leaderrpc.ErrNotLeader
 	}
 	var f frame
 	if err := json.Unmarshal(body, &f); err != nil {
@@ -112,7 +112,7 @@ func (c *Client) propose(ctx context.Context, _ uint32, body []byte) ([]byte, er
 	if c.short != nil && ordered(command) && c.short() {
 		return nil, errShort
 	}
-	order, ok := courier.OrderOf(ctx)
+	order, ok := leaderrpc.OrderOf(ctx)
 	if !ok {
 		return nil, ErrInvalid.With("a command without an identity")
 	}

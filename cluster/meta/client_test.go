@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"lockstep/cluster/meta/courier"
+	"lockstep/cluster/meta/leaderrpc"
 )
 
 // sharedLog is one log for all nodes of a test; entries are applied at once.
@@ -54,8 +54,8 @@ func (s sharedLogOf) Append(_ context.Context, data []byte) error {
 	return nil
 }
 
-// wire delivers requests between the couriers of one process.
-type wire map[string]*courier.Courier
+// wire delivers requests between the leaderrpc clients of one process.
+type wire map[string]*leaderrpc.Client
 
 func (w wire) Call(ctx context.Context, addr string, _ uint8, payload []byte) ([]byte, error) {
 	got := make(chan []byte, 1)
@@ -71,7 +71,7 @@ func (w wire) Call(ctx context.Context, addr string, _ uint8, payload []byte) ([
 func clients(t *testing.T, names ...string) (*sharedLog, map[string]*Client) {
 	log, w, all := &sharedLog{machines: map[string]*Machine{}, leader: names[0]}, wire{}, map[string]*Client{}
 	for _, name := range names {
-		c := courier.New(courier.Config{
+		c := leaderrpc.New(leaderrpc.Config{
 			Caller: w,
 			Leader: func(uint32) (string, bool) { return log.leads(), log.leads() == name },
 			Peers:  func() []string { return nil },

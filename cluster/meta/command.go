@@ -96,7 +96,7 @@ var kinds = []struct {
 const MaxCommandBytes = 256 << 10
 
 // frame is a command as it is written to the log. ID and Seen come from the order of its proposer
-// (courier.Order) and are the same in all copies. Both are 0 until the command is proposed.
+// (leaderrpc.Order) and are the same in all copies. Both are 0 until the command is proposed.
 type frame struct {
 	ID   uint64          `json:"id"`
 	Seen uint64          `json:"seen,omitempty"`

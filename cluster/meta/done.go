@@ -4,7 +4,7 @@ import (
 	"hash/fnv"
 	"slices"
 
-	"lockstep/cluster/meta/courier"
+	"lockstep/cluster/meta/leaderrpc"
 )
 
 // Done is a command that the machine carried out or refused, and remembers. The proposer may not
@@ -89,11 +89,11 @@ func (v *View) late(seen uint64, of []string) error {
 	case seen == 0:
 		return nil
 	case seen < v.Forgotten:
-		return courier.ErrForgotten
+		return leaderrpc.ErrForgotten
 	}
 	for i := len(v.Done) - 1; i >= 0 && v.Done[i].Index > seen; i-- {
 		if slices.ContainsFunc(v.Done[i].Subjects, func(s string) bool { return slices.Contains(of, s) }) {
-			return courier.ErrOvertaken
+			return leaderrpc.ErrOvertaken
 		}
 	}
 	return nil

@@ -8,11 +8,11 @@ import (
 	"testing"
 	"time"
 
-	"lockstep/cluster/meta/courier"
+	"lockstep/cluster/meta/leaderrpc"
 )
 
 // applyAs applies a command that belongs to an order.
-func (l *log) applyAs(o courier.Order, c Command) Result {
+func (l *log) applyAs(o leaderrpc.Order, c Command) Result {
 	l.t.Helper()
 	f, err := newFrame(c)
 	if err != nil {
@@ -44,16 +44,16 @@ func set(name, value string) *SetSettings {
 func TestACopyOfAnOrderIsAnsweredAndNotCarriedOut(t *testing.T) {
 	l := created(t, 1)
 	index := func() uint64 { return l.m.View().Index }
-	first := courier.Order{ID: 1, Seen: index()}
+	first := leaderrpc.Order{ID: 1, Seen: index()}
 	was := l.applyAs(first, set("maxmemory", "1gb"))
-	l.applyAs(courier.Order{ID: 2, Seen: index()}, set("maxmemory", "2gb"))
+	l.applyAs(leaderrpc.Order{ID: 2, Seen: index()}, set("maxmemory", "2gb"))
 	if got := l.applyAs(first, set("maxmemory", "1gb")); got != was || !was.Changed {
 		t.Errorf("%+v, not %+v", got, was)
 	}
 	if got := l.m.View().Settings["maxmemory"]; got != "2gb" {
 		t.Errorf("maxmemory is %s", got)
 	}
-	refused := courier.Order{ID: 3, Seen: index()}
+	refused := leaderrpc.Order{ID: 3, Seen: index()}
 	drain := &MarkDrained{ID: "n2.0000000000000002", Drained: true}
 	if r := l.applyAs(refused, drain); !errors.Is(r.Err, ErrUnknownNode) {
 		t.Fatal(r.Err)
@@ -84,16 +84,16 @@ func TestAnOrderThatANewerOneOvertookIsRefused(t *testing.T) {
 		"an address":    {&UpdateNode{ID: n2.ID, PeerAddr: "old:7000", ClientAddr: "old:6379"}, moved},
 	} {
 		seen := l.m.View().Index
-		l.applyAs(courier.Order{ID: 100 + seen, Seen: seen}, c.newer)
+		l.applyAs(leaderrpc.Order{ID: 100 + seen, Seen: seen}, c.newer)
 		before := *l.m.View()
-		if r := l.applyAs(courier.Order{ID: 200 + seen, Seen: seen}, c.late); !errors.Is(r.Err, courier.ErrOvertaken) {
+		if r := l.applyAs(leaderrpc.Order{ID: 200 + seen, Seen: seen}, c.late); !errors.Is(r.Err, leaderrpc.ErrOvertaken) {
 			t.Errorf("%s: %+v", name, r)
 		}
 		after := *l.m.View()
 		if after.Epoch != before.Epoch || !reflect.DeepEqual(after.Settings, before.Settings) {
 			t.Errorf("%s: something was changed", name)
 		}
-		if r := l.applyAs(courier.Order{ID: 300 + seen, Seen: seen}, set("other", fmt.Sprint(seen))); r.Err != nil {
+		if r := l.applyAs(leaderrpc.Order{ID: 300 + seen, Seen: seen}, set("other", fmt.Sprint(seen))); r.Err != nil {
 			t.Errorf("%s: another thing: %v", name, r.Err)
 		}
 	}
@@ -103,15 +103,15 @@ func TestAnOrderThatANewerOneOvertookIsRefused(t *testing.T) {
 // memory is bounded, and it is part of the snapshot.
 func TestAnOrderOfLongAgoIsRefused(t *testing.T) {
 	l := created(t, 1)
-	old := courier.Order{ID: 1, Seen: l.m.View().Index}
+	old := leaderrpc.Order{ID: 1, Seen: l.m.View().Index}
 	l.applyAs(old, set("a", "1"))
 	for i := range uint64(doneMax) {
 		if r := l.applyAs(old, set("a", "1")); r.Err != nil {
 			t.Fatalf("after %d others: %v", i, r.Err)
 		}
-		l.applyAs(courier.Order{ID: 10 + i, Seen: l.m.View().Index}, set("b", fmt.Sprint(i)))
+		l.applyAs(leaderrpc.Order{ID: 10 + i, Seen: l.m.View().Index}, set("b", fmt.Sprint(i)))
 	}
-	if r := l.applyAs(old, set("a", "1")); !errors.Is(r.Err, courier.ErrForgotten) {
+	if r := l.applyAs(old, set("a", "1")); !errors.Is(r.Err, leaderrpc.ErrForgotten) {
 		t.Errorf("%+v", r)
 	}
 	v := l.m.View()
@@ -146,14 +146,14 @@ func (w stoppedWire) Call(ctx context.Context, addr string, kind uint8, payload 
 // order.
 func TestACopyThatWasHeldUpUndoesNothing(t *testing.T) {
 	t.Parallel() // an attempt takes its time
-	log, couriers := &sharedLog{machines: map[string]*Machine{}, leader: "l"}, wire{}
+	log, rpcs := &sharedLog{machines: map[string]*Machine{}, leader: "l"}, wire{}
 	held := make(chan []byte, 16)
 	all := map[string]*Client{}
 	knows := true // whether node a knows a leader; it has just been started
 	for _, name := range []string{"a", "p", "l"} {
 		log.machines[name] = NewMachine()
-		c := courier.New(courier.Config{
-			Caller: stoppedWire{couriers, "p", held},
+		c := leaderrpc.New(leaderrpc.Config{
+			Caller: stoppedWire{rpcs, "p", held},
 			Leader: func(uint32) (string, bool) {
 				if name == "a" && !knows {
 					knows = true // when asked again, it knows
@@ -165,7 +165,7 @@ func TestACopyThatWasHeldUpUndoesNothing(t *testing.T) {
 			Seen:  func() uint64 { return log.machines[name].View().Index },
 		})
 		t.Cleanup(c.Close)
-		couriers[name] = c
+		rpcs[name] = c
 		all[name] = NewClient(log.machines[name], sharedLogOf{log, name}, c, nil)
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 60*time.Second)
@@ -182,7 +182,7 @@ func TestACopyThatWasHeldUpUndoesNothing(t *testing.T) {
 	do(set("maxmemory", "2gb"))
 	late := <-held
 	answered := make(chan []byte, 1)
-	couriers["p"].Serve(late, func(b []byte) { answered <- b })
+	rpcs["p"].Serve(late, func(b []byte) { answered <- b })
 	t.Logf("p passes it on, and hears %s", <-answered)
 	if got := all["a"].View().Settings["maxmemory"]; got != "2gb" {
 		t.Errorf("maxmemory is %s: an order that was acknowledged before the newer one was done again behind it", got)
@@ -200,9 +200,9 @@ func TestWhatIsRememberedIsBoundedInBytes(t *testing.T) {
 		}
 		return c
 	}
-	old := courier.Order{ID: 1, Seen: l.m.View().Index}
+	old := leaderrpc.Order{ID: 1, Seen: l.m.View().Index}
 	for i := range uint64(20) {
-		l.applyAs(courier.Order{ID: 2 + i, Seen: l.m.View().Index}, many(fmt.Sprint(i)))
+		l.applyAs(leaderrpc.Order{ID: 2 + i, Seen: l.m.View().Index}, many(fmt.Sprint(i)))
 	}
 	bytes, done := 0, l.m.View().Done
 	for _, d := range done[:len(done)-1] {
@@ -211,7 +211,7 @@ func TestWhatIsRememberedIsBoundedInBytes(t *testing.T) {
 	if bytes > doneBytesMax || bytes < doneBytesMax/2 {
 		t.Errorf("%d bytes are remembered", bytes)
 	}
-	if r := l.applyAs(old, set("a", "1")); !errors.Is(r.Err, courier.ErrForgotten) {
+	if r := l.applyAs(old, set("a", "1")); !errors.Is(r.Err, leaderrpc.ErrForgotten) {
 		t.Errorf("%+v", r)
 	}
 }

@@ -3,11 +3,11 @@ package meta
 import (
 	"errors"
 
-	"lockstep/cluster/meta/courier"
+	"lockstep/cluster/meta/leaderrpc"
 )
 
-// Refusal is a final negative answer to a command; see courier.Refusal.
-type Refusal = courier.Refusal
+// Refusal is a final negative answer to a command; see leaderrpc.Refusal.
+type Refusal = leaderrpc.Refusal
 
 // These are the reasons why a command is refused. A client gets a refusal with the same code and
 // with words for its case.

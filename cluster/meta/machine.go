@@ -52,7 +52,7 @@ type Machine struct {
 func NewMachine() *Machine {
 	m := &Machine{}
 	v := &View{Settings: map[string]string{}}
-	v.finish()
+	v.derive()
 	m.view.Store(v)
 	m.mu.expected = map[uint64][]chan<- Result{}
 	m.mu.advanced = make(chan struct{})
@@ -119,7 +119,7 @@ func (m *Machine) Apply(index uint64, data []byte) error {
 			return fmt.Errorf("entry %d of the meta group: %w", index, err)
 		}
 		next.Epoch++
-		next.finish()
+		next.derive()
 	}
 	if !asksOnly(command) {
 		next.remember(doneOf(f.ID, of, result))
@@ -264,7 +264,7 @@ func readSnapshot(data []byte) (*View, error) {
 	if err := checkShards(v.Shards); err != nil {
 		return nil, fmt.Errorf("snapshot of the meta group: %w", err)
 	}
-	v.finish()
+	v.derive()
 	return v, nil
 }
 

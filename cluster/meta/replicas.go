@@ -202,3 +202,20 @@ func shardOf(v *View, number uint32) (*Shard, error) {
 	}
 	return &v.Shards[number], nil
 }
+
+// PromoteNode makes a learner a voter: it may vote in every group as soon as it has caught up.
+type PromoteNode struct {
+	ID NodeID `json:"id"`
+}
+
+func (c *PromoteNode) apply(v *View) (bool, error) {
+	i, err := liveNode(v, c.ID)
+	if err != nil {
+		return false, err
+	}
+	if !v.Nodes[i].Learner {
+		return false, nil
+	}
+	v.Nodes[i].Learner = false
+	return true, nil
+}

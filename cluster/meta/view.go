@@ -266,8 +266,8 @@ func (v *View) clone() *View {
 	return &c
 }
 
-// finish computes the fields that are derived from the others.
-func (v *View) finish() {
+// derive computes the fields that are derived from the others.
+func (v *View) derive() {
 	if len(v.Shards) == 0 {
 		v.shardOfSlot = new([hashslot.Count]uint16)
 		return

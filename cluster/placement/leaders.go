@@ -70,7 +70,7 @@ func (l *leaderPlan) flee() bool {
 			continue
 		}
 		if heirs := l.heirs(i); len(heirs) > 0 {
-			l.give(i, heirs[0], why)
+			l.moveLeader(i, heirs[0], why)
 			return true
 		}
 	}
@@ -113,7 +113,7 @@ func (l *leaderPlan) chain(from meta.NodeID) bool {
 					continue
 				}
 				if l.leads[from]-l.leads[to] >= 2 {
-					l.give(i, to, fmt.Sprintf("%s leads %d shards and %s leads %d", from, l.leads[from], to, l.leads[to]))
+					l.moveLeader(i, to, fmt.Sprintf("%s leads %d shards and %s leads %d", from, l.leads[from], to, l.leads[to]))
 					return true
 				}
 				seen[to] = true
@@ -124,6 +124,6 @@ func (l *leaderPlan) chain(from meta.NodeID) bool {
 	return false
 }
 
-func (l *leaderPlan) give(i int, to meta.NodeID, why string) {
+func (l *leaderPlan) moveLeader(i int, to meta.NodeID, why string) {
 	l.step(Step{Kind: MoveLeader, Shard: uint32(i), Node: to, Why: why})
 }

@@ -9,11 +9,11 @@ import (
 	"time"
 
 	"lockstep/cluster/meta"
-	"lockstep/cluster/meta/courier"
+	"lockstep/cluster/meta/leaderrpc"
 	"lockstep/cluster/stepper"
 )
 
-// verbReport is the courier's verb for Loop.Report. The leader of the meta group carries it out.
+// verbReport is the leaderrpc verb for Loop.Report. The leader of the meta group carries it out.
 const verbReport = "placement.report"
 
 const (
@@ -55,9 +55,9 @@ type Settings struct {
 
 // Config is the configuration of a Loop.
 type Config struct {
-	Self    meta.NodeID
-	Meta    Meta
-	Courier *courier.Courier
+	Self      meta.NodeID
+	Meta      Meta
+	LeaderRPC *leaderrpc.Client
 	// Leads reports whether this node leads the meta group.
 	Leads func() bool
 	// Acked returns the time at which this node, as the meta group's leader, sent the newest
@@ -99,10 +99,10 @@ type Loop struct {
 	since, heard map[meta.NodeID]time.Time
 }
 
-// New returns a loop and registers its verb with the courier. Run runs the loop.
+// New returns a loop and registers its verb with the leaderrpc.Client. Run runs the loop.
 func New(cfg Config) *Loop {
 	l := &Loop{cfg: cfg, Stepper: stepper.New(), since: map[meta.NodeID]time.Time{}, heard: map[meta.NodeID]time.Time{}}
-	cfg.Courier.Handle(verbReport, l.serveReport)
+	cfg.LeaderRPC.Handle(verbReport, l.serveReport)
 	return l
 }
 
@@ -121,7 +121,7 @@ func (l *Loop) step(ctx context.Context) time.Duration {
 	if !view.Placed() {
 		return idlePause
 	}
-	facts := l.gather(ctx, view)
+	facts := l.collect(ctx, view)
 	// Asking takes a moment, so take the view again.
 	view = l.cfg.Meta.View()
 	r := Plan(view, facts, l.cfg.Settings().Limits)
@@ -170,8 +170,8 @@ func (l *Loop) carryOut(ctx context.Context, s Step) bool {
 	return false
 }
 
-// gather asks all nodes in parallel which shards they lead.
-func (l *Loop) gather(ctx context.Context, view *meta.View) *Facts {
+// collect asks all nodes in parallel which shards they lead.
+func (l *Loop) collect(ctx context.Context, view *meta.View) *Facts {
 	f := &Facts{Nodes: l.nodes(view, time.Now()), Shards: make([]ShardFacts, len(view.Shards))}
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
@@ -233,7 +233,7 @@ func (l *Loop) nodes(view *meta.View, now time.Time) map[meta.NodeID]NodeFacts {
 }
 
 // Ask asks the meta group's leader where replicas are and what it plans to do.
-func Ask(ctx context.Context, c *courier.Courier) (*Report, error) {
+func Ask(ctx context.Context, c *leaderrpc.Client) (*Report, error) {
 	body, err := c.Do(ctx, meta.GroupID, verbReport, nil)
 	if err != nil {
 		return nil, err
@@ -244,8 +244,8 @@ func Ask(ctx context.Context, c *courier.Courier) (*Report, error) {
 
 func (l *Loop) serveReport(ctx context.Context, _ uint32, _ []byte) ([]byte, error) {
 	if !l.cfg.Leads() {
-		return nil, courier.ErrNotLeader
+		return nil, leaderrpc.ErrNotLeader
 	}
 	view := l.cfg.Meta.View()
-	return json.Marshal(reportOf(view, l.gather(ctx, view), l.cfg.Settings().Limits))
+	return json.Marshal(reportOf(view, l.collect(ctx, view), l.cfg.Settings().Limits))
 }

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"lockstep/cluster/meta"
-	"lockstep/cluster/meta/courier"
+	"lockstep/cluster/meta/leaderrpc"
 )
 
 // stage is a world with a loop that works on it.
@@ -27,10 +27,10 @@ type stage struct {
 func staged(t *testing.T, shards, nodes int) *stage {
 	s := &stage{world: newWorld(t, 1, shards, 3, nodes), acked: map[meta.NodeID]time.Time{}, says: map[meta.NodeID][]Led{}, leads: true}
 	s.limit = Settings{Limits: usual, RepairAfter: time.Minute}
-	c := courier.New(courier.Config{Leader: func(uint32) (string, bool) { return "here", true }, Peers: func() []string { return nil }})
+	c := leaderrpc.New(leaderrpc.Config{Leader: func(uint32) (string, bool) { return "here", true }, Peers: func() []string { return nil }})
 	t.Cleanup(c.Close)
 	s.loop = New(Config{
-		Self: s.view().Nodes[0].ID, Meta: s.client, Courier: c, Leads: func() bool { return s.leads },
+		Self: s.view().Nodes[0].ID, Meta: s.client, LeaderRPC: c, Leads: func() bool { return s.leads },
 		Acked: func(id meta.NodeID) time.Time { return s.acked[id] },
 		Ask: func(_ context.Context, n meta.Node) ([]Led, error) {
 			if said, ok := s.says[n.ID]; ok {
@@ -99,7 +99,7 @@ func TestOfTwoWhoSayTheyLeadTheNewerTermIsBelieved(t *testing.T) {
 	}
 	s.says[n[1].ID] = []Led{{Shard: 0, Term: 7, ForMs: 10}, {Shard: 1, Term: 2, ForMs: 1 << 20}, {Shard: 99, Term: 1}}
 	s.says[n[2].ID] = []Led{{Shard: 0, Term: 6, ForMs: 1 << 20}}
-	f := s.loop.gather(t.Context(), s.view())
+	f := s.loop.collect(t.Context(), s.view())
 	if f.Shards[0].Leader != n[1].ID || f.Shards[0].Steady || f.Shards[1].Leader != n[1].ID || !f.Shards[1].Steady {
 		t.Errorf("%+v", f.Shards)
 	}

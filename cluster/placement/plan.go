@@ -40,7 +40,7 @@ func Plan(view *meta.View, facts *Facts, limits Limits) Result {
 		p.result.Balanced = p.allStay()
 		return p.result
 	}
-	p.look()
+	p.classify()
 	for i := range view.Shards {
 		if !p.taken[i] {
 			p.drop(i)
@@ -66,9 +66,9 @@ func (p *planner) allStay() bool {
 	return !slices.ContainsFunc(p.view.Nodes, func(n meta.Node) bool { return n.State != meta.Member })
 }
 
-// look finds the good and open nodes and the shards with a change under way, and counts replicas
+// classify finds the good and open nodes and the shards with a change under way, and counts replicas
 // and copies.
-func (p *planner) look() {
+func (p *planner) classify() {
 	for _, n := range p.view.Nodes {
 		f := p.facts.node(n.ID)
 		if n.State != meta.Member || n.Drained || n.Learner || f.Lost {

@@ -157,7 +157,7 @@ func Forecast(view *meta.View, facts *Facts) []Step {
 	for range forecastRounds {
 		// Every change under way succeeds.
 		for i := range v.Shards {
-			settle(&v.Shards[i], &f.Shards[i])
+			completeMoves(&v.Shards[i], &f.Shards[i])
 		}
 		r := Plan(&v, &f, Limits{CopiesMax: meta.MaxShards})
 		if len(r.Steps) == 0 {
@@ -174,7 +174,7 @@ func Forecast(view *meta.View, facts *Facts) []Step {
 // forecastRounds bounds a forecast. No cluster that package meta allows needs more rounds.
 const forecastRounds = 4 * meta.MaxShards * meta.MaxReplicas
 
-func settle(s *meta.Shard, f *ShardFacts) {
+func completeMoves(s *meta.Shard, f *ShardFacts) {
 	s.Going = nil
 	if f.Leader == "" {
 		return

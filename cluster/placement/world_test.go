@@ -10,7 +10,7 @@ import (
 
 	"lockstep/cluster/membership"
 	"lockstep/cluster/meta"
-	"lockstep/cluster/meta/courier"
+	"lockstep/cluster/meta/leaderrpc"
 )
 
 // world is a cluster without disks and wires: the meta group's machine, a list of servers per
@@ -49,7 +49,7 @@ func (w *world) Append(_ context.Context, data []byte) error {
 
 func newWorld(t *testing.T, seed uint64, shards, replicas, nodes int) *world {
 	w := &world{t: t, rng: rand.New(rand.NewPCG(seed, 1)), machine: meta.NewMachine(), up: map[meta.NodeID]bool{}, lost: map[meta.NodeID]bool{}, wrong: map[meta.NodeID]bool{}, data: map[string]bool{}}
-	c := courier.New(courier.Config{Leader: func(uint32) (string, bool) { return "here", true }, Peers: func() []string { return nil }})
+	c := leaderrpc.New(leaderrpc.Config{Leader: func(uint32) (string, bool) { return "here", true }, Peers: func() []string { return nil }})
 	t.Cleanup(c.Close)
 	w.client = meta.NewClient(w.machine, w, c, nil)
 	first := w.node()

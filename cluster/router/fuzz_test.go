@@ -132,4 +132,4 @@ func FuzzAnswer(f *testing.F) {
 // present is the connection of a gateway that was heard just now.
 type present struct{}
 
-func (present) Quiet() time.Duration { return 0 }
+func (present) SilentFor() time.Duration { return 0 }

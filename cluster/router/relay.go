@@ -95,7 +95,7 @@ func (w *ways) shutLocked(y *way) bool {
 	if y.lost {
 		return true
 	}
-	quiet := w.router.cfg.Quiet
+	quiet := w.router.cfg.SilentFor
 	return y.open != nil && time.Since(y.open.put) >= silentAfter && (quiet == nil || quiet(y.leader) >= silentAfter)
 }
 

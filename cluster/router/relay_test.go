@@ -301,12 +301,12 @@ func TestTheEndOfAWaitThatWentTwoWaysSaysSo(t *testing.T) {
 // The way through another node counts as open as long as that node keeps the request.
 func TestARoadThroughAnotherNodeEnds(t *testing.T) {
 	road := &longRoad{present{}, time.Now()}
-	if road.Quiet() > time.Second {
-		t.Errorf("at first %v", road.Quiet())
+	if road.SilentFor() > time.Second {
+		t.Errorf("at first %v", road.SilentFor())
 	}
 	road.began = time.Now().Add(-2 * passMax)
-	if road.Quiet() < time.Hour {
-		t.Errorf("at last %v", road.Quiet())
+	if road.SilentFor() < time.Hour {
+		t.Errorf("at last %v", road.SilentFor())
 	}
 }
 

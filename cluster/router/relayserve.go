@@ -207,12 +207,12 @@ type longRoad struct {
 	began time.Time
 }
 
-// Quiet implements shard.Road. This node cannot hear the gateway behind the other node.
+// SilentFor implements shard.Road. This node cannot hear the gateway behind the other node.
 // The way counts as open while the other node keeps the request, and the gateway asks
 // again by then.
-func (l *longRoad) Quiet() time.Duration {
+func (l *longRoad) SilentFor() time.Duration {
 	if l.Road == nil || time.Since(l.began) > passMax {
 		return math.MaxInt64
 	}
-	return l.Road.Quiet()
+	return l.Road.SilentFor()
 }

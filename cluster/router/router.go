@@ -139,12 +139,12 @@ type Config struct {
 	// Disprove is called when a node, by its incarnation, has not reached the term of the
 	// leader that Known returned. It may be nil.
 	Disprove func(index int, claim shard.Leader, by uint64)
-	// Quiet is the time for which nothing has come over the connection to a peer and no
+	// SilentFor is the time for which nothing has come over the connection to a peer and no
 	// part of a long request has been sent. It is very long if there is no connection.
 	// Member reports whether an incarnation is that of a node of the cluster. Both may be
 	// nil.
-	Quiet  func(addr string) time.Duration
-	Member func(node uint64) bool
+	SilentFor func(addr string) time.Duration
+	Member    func(node uint64) bool
 	// Heard is the index up to which this node has received changes from other nodes'
 	// replicas of a shard. It may be nil.
 	Heard func(index int) uint64

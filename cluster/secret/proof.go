@@ -64,18 +64,18 @@ type Conn struct {
 // node. The connection must have a deadline. It belongs to the caller, even after an error. binding
 // is nil for a plain connection; for a TLS connection it holds the bytes that bind the proof to it.
 func Dial(conn net.Conn, list List, binding []byte) (*Conn, error) {
-	own, err := sayHello(conn)
+	own, err := sendHello(conn)
 	if err != nil {
 		return nil, err
 	}
-	theirs, err := hearAcceptor(conn)
+	theirs, err := readAcceptor(conn)
 	if err != nil {
 		return nil, err
 	}
-	talk := transcript{binding: binding, dialler: own, acceptor: theirs}
+	tr := transcript{binding: binding, dialler: own, acceptor: theirs}
 	msg := []byte{byte(len(list))}
 	for _, s := range list {
-		msg = append(msg, talk.with(s).proof(dialler)...)
+		msg = append(msg, tr.with(s).proof(dialler)...)
 	}
 	if _, err := conn.Write(msg); err != nil {
 		return nil, err
@@ -95,7 +95,7 @@ func Dial(conn net.Conn, list List, binding []byte) (*Conn, error) {
 		return nil, err
 	}
 	s := list[which[0]]
-	keys := talk.with(s)
+	keys := tr.with(s)
 	if !hmac.Equal(proof[:], keys.proof(acceptor)) {
 		return nil, ErrUnproved
 	}
@@ -109,11 +109,11 @@ func Dial(conn net.Conn, list List, binding []byte) (*Conn, error) {
 // is true, a dialler without a secret is let through with nothing proved. The connection must have
 // a deadline. It belongs to the caller, even after an error.
 func Accept(conn net.Conn, list List, admits bool, binding []byte) (*Conn, error) {
-	theirs, err := hearDialler(conn)
+	theirs, err := readDialler(conn)
 	if err != nil {
 		return nil, err
 	}
-	own, err := sayHello(conn)
+	own, err := sendHello(conn)
 	if err != nil {
 		return nil, err
 	}
@@ -136,11 +136,11 @@ func Accept(conn net.Conn, list List, admits bool, binding []byte) (*Conn, error
 	case len(list) == 0:
 		return nil, ErrNoSecret
 	}
-	talk := transcript{binding: binding, dialler: theirs, acceptor: own}
+	tr := transcript{binding: binding, dialler: theirs, acceptor: own}
 	for which := range int(n[0]) {
 		proof := proofs[which*keyBytes:][:keyBytes]
 		for _, s := range list {
-			keys := talk.with(s)
+			keys := tr.with(s)
 			if hmac.Equal(proof, keys.proof(dialler)) {
 				return accepted(conn, s, keys, byte(which), binding == nil)
 			}
@@ -160,14 +160,14 @@ func accepted(conn net.Conn, s *Secret, derived derived, which byte, plain bool)
 	return &Conn{Conn: conn, Proved: s}, nil
 }
 
-func sayHello(conn net.Conn) (nonce [keyBytes]byte, err error) {
+func sendHello(conn net.Conn) (nonce [keyBytes]byte, err error) {
 	_, _ = rand.Read(nonce[:]) // never fails
 	_, err = conn.Write(append([]byte(Magic), nonce[:]...))
 	return nonce, err
 }
 
-// hearDialler reads the dialler's hello.
-func hearDialler(r io.Reader) (nonce [keyBytes]byte, err error) {
+// readDialler reads the dialler's hello.
+func readDialler(r io.Reader) (nonce [keyBytes]byte, err error) {
 	var magic [len(Magic)]byte
 	n, err := io.ReadFull(r, magic[:])
 	switch {
@@ -181,9 +181,9 @@ func hearDialler(r io.Reader) (nonce [keyBytes]byte, err error) {
 	return nonce, err
 }
 
-// hearAcceptor reads the hello of the node that was dialled. If something else answers, the error
+// readAcceptor reads the hello of the node that was dialled. If something else answers, the error
 // says what.
-func hearAcceptor(conn net.Conn) (nonce [keyBytes]byte, err error) {
+func readAcceptor(conn net.Conn) (nonce [keyBytes]byte, err error) {
 	var magic [len(Magic)]byte
 	n, err := io.ReadFull(conn, magic[:])
 	switch {

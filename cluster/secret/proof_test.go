@@ -200,7 +200,7 @@ func TestAStrangerIsToldNothing(t *testing.T) {
 func TestNoNonceComesTwice(t *testing.T) {
 	seen := map[[keyBytes]byte]bool{}
 	for range 100 {
-		nonce, err := sayHello(discard{})
+		nonce, err := sendHello(discard{})
 		if err != nil || seen[nonce] {
 			t.Fatal("a nonce came again", err)
 		}
@@ -274,8 +274,8 @@ func TestAProofThatIsReflectedProvesNothing(t *testing.T) {
 	if _, err := io.ReadFull(stranger, nonce[:]); err != nil {
 		t.Fatal(err)
 	}
-	talk := transcript{dialler: [keyBytes]byte(bytes.Repeat([]byte("n"), keyBytes)), acceptor: nonce}
-	if _, err := stranger.Write(append([]byte{1}, talk.with(list[0]).proof(acceptor)...)); err != nil {
+	tr := transcript{dialler: [keyBytes]byte(bytes.Repeat([]byte("n"), keyBytes)), acceptor: nonce}
+	if _, err := stranger.Write(append([]byte{1}, tr.with(list[0]).proof(acceptor)...)); err != nil {
 		t.Fatal(err)
 	}
 	if err := <-done; !errors.Is(err, ErrUnproved) {

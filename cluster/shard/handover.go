@@ -251,5 +251,5 @@ func (w *waiters) inherit() {
 // since.
 type roadSince time.Time
 
-// Quiet implements Road.
-func (r roadSince) Quiet() time.Duration { return time.Since(time.Time(r)) }
+// SilentFor implements Road.
+func (r roadSince) SilentFor() time.Duration { return time.Since(time.Time(r)) }

@@ -84,9 +84,9 @@ func DecodeWait(data []byte) (Wait, error) {
 
 // Road is the way to a gateway on another node.
 type Road interface {
-	// Quiet is the time for which nothing was heard from the gateway. It is very long if
+	// SilentFor is the time for which nothing was heard from the gateway. It is very long if
 	// the connection has ended.
-	Quiet() time.Duration
+	SilentFor() time.Duration
 }
 
 // waiters are the clients that wait at a leader for keys to be filled, with BLPOP and
@@ -186,7 +186,7 @@ func (x *waiter) grouped() bool {
 // reachable reports whether a result will reach the client's gateway, and records if the
 // client is passed over.
 func (x *waiter) reachable() bool {
-	yes := x.road == nil || x.road.Quiet() < quietMax
+	yes := x.road == nil || x.road.SilentFor() < quietMax
 	x.passed = x.passed || !yes
 	return yes
 }

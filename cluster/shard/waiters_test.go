@@ -497,7 +497,7 @@ func TestWhoHasGoneTakesNothing(t *testing.T) {
 // quiet is a gateway that has been silent for a time.
 type quiet struct{ time.Duration }
 
-func (q *quiet) Quiet() time.Duration { return q.Duration }
+func (q *quiet) SilentFor() time.Duration { return q.Duration }
 
 // The clients of a silent gateway are passed over, and are served when the gateway is heard again.
 func TestWhoseGatewayIsGoneIsPassedOver(t *testing.T) {

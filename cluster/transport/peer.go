@@ -152,9 +152,9 @@ func (t *Transport) Lost(addr string) bool {
 	return p.failed != nil || p.lost && p.heard.Load() == 0
 }
 
-// Quiet is how long the connection to a peer has neither brought anything nor accepted a part of a
+// SilentFor is how long the connection to a peer has neither brought anything nor accepted a part of a
 // long frame that more parts follow. It is very long if there is no connection.
-func (t *Transport) Quiet(addr string) time.Duration {
+func (t *Transport) SilentFor(addr string) time.Duration {
 	t.mu.Lock()
 	p := t.peers[addr]
 	t.mu.Unlock()

@@ -93,11 +93,11 @@ func SplitTarget(target string) (id, addr string) {
 // dial connects to a peer and introduces this node. It ends when ctx ends.
 func (t *Transport) dial(ctx context.Context, target string, p preface, timeout time.Duration) (net.Conn, error) {
 	id, addr := SplitTarget(target)
-	addr = t.whereabouts(id, addr)
+	addr = t.addressOf(id, addr)
 	p.clusterID, p.nodeID, p.target = t.cfg.ClusterID(), t.cfg.NodeID, id
 	conn, err := t.dialAddr(ctx, addr, p, timeout)
 	if err != nil {
-		t.missed(id, addr)
+		t.forgetAddress(id, addr)
 	}
 	return conn, err
 }

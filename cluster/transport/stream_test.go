@@ -150,24 +150,24 @@ func TestANodeIsDialledWhereItWasMet(t *testing.T) {
 	if dial(old) == nil {
 		t.Fatal("somebody answers at port 1")
 	}
-	b.Met("a", addr)
+	b.LearnAddress("a", addr)
 	for range 2 {
 		if err := dial(old); err != nil {
 			t.Fatal(err)
 		}
 	}
 	// A wrong address costs one failed dial, and never reaches the wrong node.
-	b.Met("a", other)
+	b.LearnAddress("a", other)
 	if err := dial(raft.ServerAddress(Target("a", addr))); !errors.Is(err, ErrRefused) || !strings.Contains(err.Error(), "this is node b, not a") {
 		t.Fatal(err)
 	}
 	if err := dial(raft.ServerAddress(Target("a", addr))); err != nil {
 		t.Fatal(err)
 	}
-	for i := range 2 * metMax {
-		b.Met(strconv.Itoa(i), addr)
+	for i := range 2 * learnedMax {
+		b.LearnAddress(strconv.Itoa(i), addr)
 	}
-	if len(b.met) != metMax {
-		t.Errorf("%d are remembered", len(b.met))
+	if len(b.learned) != learnedMax {
+		t.Errorf("%d are remembered", len(b.learned))
 	}
 }

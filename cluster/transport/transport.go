@@ -10,7 +10,7 @@
 //
 // Addresses are names and stay names: each dial resolves them again, so that a node may come back
 // with another IP. That is why hashicorp/raft's own TCP transport is not used; it insists on an IP.
-// The address at which a node was met lately takes precedence over its configured address (Met).
+// The address at which a node was met lately takes precedence over its configured address (LearnAddress).
 //
 // Raft's streams and requests use connections of their own, so that a bulk
 // transfer (a snapshot) does not hold up heartbeats or forwarded commands. All
@@ -160,9 +160,9 @@ type Peer struct {
 	in *incoming
 }
 
-// Quiet is how long nothing has come over the connection that brought the peer's request. It is
+// SilentFor is how long nothing has come over the connection that brought the peer's request. It is
 // very long if the connection has ended. A healthy peer sends a ping every few seconds.
-func (p Peer) Quiet() time.Duration {
+func (p Peer) SilentFor() time.Duration {
 	if p.in == nil || p.in.ended.Load() {
 		return math.MaxInt64
 	}
@@ -205,9 +205,9 @@ type Transport struct {
 	// inbound are the accepted connections. counts is how many of them have each standing.
 	inbound map[net.Conn]*incoming
 	counts  [standings]int
-	// met holds, by node id, the address at which the node was met.
-	met    map[string]string
-	closed bool
+	// learned holds, by node id, the address at which the node was met.
+	learned map[string]string
+	closed  bool
 
 	// hall holds the accepted connections until their handshake is done.
 	hall secure.Hall
@@ -219,7 +219,7 @@ type Transport struct {
 func Listen(cfg Config) (*Transport, error) {
 	t := &Transport{
 		cfg: cfg, pace: usualPace, layers: map[uint32]*StreamLayer{}, peers: map[string]*peer{}, inbound: map[net.Conn]*incoming{},
-		met: map[string]string{},
+		learned: map[string]string{},
 	}
 	t.ctx, t.cancel = context.WithCancel(context.Background())
 	for _, k := range cfg.OpenKinds {

@@ -179,9 +179,9 @@ type loaded struct {
 	Users    *backup.Users `json:"users,omitempty"`
 }
 
-// begin marks the cluster, which must be empty or hold the beginning of the same
-// load. The caller does the rest under the context that begin returns.
-func (l *loading) begin(cmd *cobra.Command, t *backup.Target, mark *backup.Mark) (context.Context, *loaded, error) {
+// markTarget marks the cluster, which must be empty or hold the beginning of the same
+// load. The caller does the rest under the context that markTarget returns.
+func (l *loading) markTarget(cmd *cobra.Command, t *backup.Target, mark *backup.Mark) (context.Context, *loaded, error) {
 	ctx, resumed, err := mark.Start(cmd.Context(), t, l.force)
 	if err != nil {
 		return nil, nil, refused{fmt.Errorf("nothing was done: %w", err)}

@@ -89,7 +89,7 @@ func (i *importing) loadFile(cmd *cobra.Command, opt *options, t *backup.Target)
 	if err != nil {
 		return refused{fmt.Errorf("nothing was done: %w", err)}
 	}
-	ctx, l, err := i.begin(cmd, t, mark)
+	ctx, l, err := i.markTarget(cmd, t, mark)
 	if err != nil {
 		return err
 	}

@@ -70,7 +70,7 @@ func (r *restoring) restore(cmd *cobra.Command, opt *options, from backup.Source
 		return err
 	}
 	mark := backup.MarkOf(m, from)
-	ctx, l, err := r.begin(cmd, t, &mark)
+	ctx, l, err := r.markTarget(cmd, t, &mark)
 	if err != nil {
 		return err
 	}

@@ -55,7 +55,7 @@ func (b *Backups) BackupBegin(ctx context.Context) (*admin.Backup, error) {
 	errs := make([]error, len(begun.Parts))
 	var wait caught.Group
 	for i := range begun.Parts {
-		wait.Go(func() { begun.Parts[i], errs[i] = b.beginPart(ctx, uint32(i)) })
+		wait.Go(func() { begun.Parts[i], errs[i] = b.cutPart(ctx, uint32(i)) })
 	}
 	wait.Wait()
 	begun.CutMs = time.Now().UnixMilli()
@@ -93,8 +93,8 @@ func settingsText(v *meta.View) map[string]string {
 	return set
 }
 
-// beginPart retries until it has cut a shard at its leader.
-func (b *Backups) beginPart(ctx context.Context, shard uint32) (admin.BackupPart, error) {
+// cutPart retries until it has cut a shard at its leader.
+func (b *Backups) cutPart(ctx context.Context, shard uint32) (admin.BackupPart, error) {
 	last := errors.New("nobody leads it")
 	for {
 		node, known := meta.NodeID(""), false

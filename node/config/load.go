@@ -35,7 +35,7 @@ func Load(args, env []string, stdin io.Reader) (*Config, []Warning, error) {
 		}
 	}
 	l.derive()
-	if err := l.finish(); err != nil {
+	if err := l.complete(); err != nil {
 		return nil, l.warnings, err
 	}
 	c := newConfig(l.settings)
@@ -116,7 +116,7 @@ func (l *loader) assign(a assignment) {
 		l.problems.add(where, "%s: %v", d.Name, err)
 		return
 	}
-	switch verdict, why := d.judge(text); verdict {
+	switch verdict, why := d.applyPolicy(text); verdict {
 	case verdictRefuse:
 		l.problems.add(where, "%s %s is refused: %s", d.Name, shown(d, text), why)
 	case verdictKeep:
@@ -141,9 +141,9 @@ const (
 	verdictRefuse
 )
 
-// judge applies a directive's policy to a value. The default is always accepted:
+// applyPolicy applies a directive's policy to a value. The default is always accepted:
 // a pasted redis.conf is full of defaults.
-func (d *Directive) judge(text string) (verdict, string) {
+func (d *Directive) applyPolicy(text string) (verdict, string) {
 	if d.Policy == Honoured || text == d.canonicalDefault() {
 		return verdictTake, ""
 	}
@@ -198,9 +198,9 @@ func (l *loader) derive() {
 	}
 }
 
-// finish makes paths absolute, as CONFIG GET dir shows them, and checks for settings that
+// complete makes paths absolute, as CONFIG GET dir shows them, and checks for settings that
 // contradict each other.
-func (l *loader) finish() error {
+func (l *loader) complete() error {
 	s := l.settings
 	if dir, err := filepath.Abs(s.Dir); err == nil {
 		s.Dir = dir

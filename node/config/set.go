@@ -152,7 +152,7 @@ func (c *Config) assign(list []assignment) error {
 		return setFailed(list[0].directive.Name, errors.New(wrong[0]))
 	}
 	for _, a := range list {
-		if verdict, why := a.directive.judge(next.text[a.directive.row]); verdict == verdictIgnore {
+		if verdict, why := a.directive.applyPolicy(next.text[a.directive.row]); verdict == verdictIgnore {
 			c.warn(Warning{"CONFIG SET", fmt.Sprintf("%s is ignored: %s", a.directive.Name, why)})
 		}
 	}
@@ -167,7 +167,7 @@ func (s *Settings) assign(a assignment) error {
 	if err != nil {
 		return err
 	}
-	if verdict, why := d.judge(text); verdict == verdictKeep || verdict == verdictRefuse {
+	if verdict, why := d.applyPolicy(text); verdict == verdictKeep || verdict == verdictRefuse {
 		return errors.New(why)
 	}
 	s.text[d.row], s.origin[d.row] = text, a.origin

@@ -68,7 +68,7 @@ func (r *readiness) Watch() {
 	t := time.NewTicker(Every)
 	defer t.Stop()
 	for {
-		r.look(time.Now())
+		r.refresh(time.Now())
 		select {
 		case <-t.C:
 		case <-r.Ctx.Done():
@@ -77,7 +77,7 @@ func (r *readiness) Watch() {
 	}
 }
 
-func (r *readiness) look(now time.Time) {
+func (r *readiness) refresh(now time.Time) {
 	missing := r.Leaderless()
 	r.mu.Lock()
 	if r.led == nil {

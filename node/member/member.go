@@ -18,8 +18,8 @@ import (
 	"lockstep/cluster/leaders"
 	"lockstep/cluster/membership"
 	"lockstep/cluster/meta"
-	"lockstep/cluster/meta/courier"
 	"lockstep/cluster/meta/identity"
+	"lockstep/cluster/meta/leaderrpc"
 	"lockstep/cluster/router"
 	"lockstep/cluster/shard"
 	"lockstep/cluster/transport"
@@ -38,7 +38,7 @@ type Member struct {
 	// Boot is how often the node has started.
 	Boot      uint64
 	Transport *transport.Transport
-	Courier   *courier.Courier
+	LeaderRPC *leaderrpc.Client
 	// Machine has the meta group's state, MetaGroup is its Raft group, and Meta sends it commands.
 	Machine   *meta.Machine
 	MetaGroup *shard.Group

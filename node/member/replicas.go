@@ -22,8 +22,8 @@ func (m *Member) MakeRoom() { m.replicas = make([]atomic.Pointer[shard.Shard], m
 // SetReplica records that a replica is open.
 func (m *Member) SetReplica(i int, s *shard.Shard) { m.replicas[i].Store(s) }
 
-// TakeReplica records that a replica is no longer open, and returns it, or nil if there was none.
-func (m *Member) TakeReplica(i int) *shard.Shard { return m.replicas[i].Swap(nil) }
+// RemoveReplica records that a replica is no longer open, and returns it, or nil if there was none.
+func (m *Member) RemoveReplica(i int) *shard.Shard { return m.replicas[i].Swap(nil) }
 
 // Shards are the open replicas, in the order of their numbers.
 func (m *Member) Shards() []*shard.Shard {

@@ -236,7 +236,7 @@ func (o *Orders) clockOrder(ctx context.Context, args []string) (string, error) 
 
 // PlacementJSON implements admin.Operator. It returns a placement.Report.
 func (o *Orders) PlacementJSON(ctx context.Context) ([]byte, error) {
-	r, err := placement.Ask(ctx, o.Courier)
+	r, err := placement.Ask(ctx, o.LeaderRPC)
 	if err != nil {
 		return nil, err
 	}

@@ -27,8 +27,8 @@ func NewProcess(m *member.Member, die func(error)) *Process {
 	return p
 }
 
-// Look reports on SAVE and BGSAVE.
-func (p *Process) Look() Saved { return p.Saves.Look() }
+// State reports on SAVE and BGSAVE.
+func (p *Process) State() Saved { return p.Saves.State() }
 
 // SetActiveExpire implements admin.Process.
 func (p *Process) SetActiveExpire(on bool) {
@@ -49,7 +49,7 @@ func (p *Process) Reload() error {
 
 // BeginSnapshot implements admin.Process.
 func (p *Process) BeginSnapshot(background bool) (write func() error, err error) {
-	done, err := p.Saves.begin(p.LoggedTxns(), background)
+	done, err := p.Saves.start(p.LoggedTxns(), background)
 	if err != nil {
 		return nil, err
 	}

@@ -27,9 +27,9 @@ type Saves struct {
 	txns uint64
 }
 
-// begin records that a client's save begins and returns a function that records its end. It returns
+// start records that a client's save begins and returns a function that records its end. It returns
 // an error while a save in the background is under way.
-func (s *Saves) begin(txns uint64, background bool) (end func(error), err error) {
+func (s *Saves) start(txns uint64, background bool) (end func(error), err error) {
 	began := time.Now()
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -74,8 +74,8 @@ type Saved struct {
 	Txns                    uint64
 }
 
-// Look returns the current state of saves.
-func (s *Saves) Look() Saved {
+// State returns the current state of saves.
+func (s *Saves) State() Saved {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	v := Saved{Busy: s.busy > 0, Done: s.done, Status: "ok", LastTookSec: -1, RunningSec: -1, Txns: s.txns}

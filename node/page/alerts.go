@@ -40,8 +40,8 @@ const metaName = "meta"
 
 func shardName(id uint32) string { return strconv.FormatUint(uint64(id), 10) }
 
-// judge fills in the alerts.
-func (s *State) judge(c *status.Cluster, told map[string]*Told) {
+// fillAlerts fills in the alerts.
+func (s *State) fillAlerts(c *status.Cluster, reports map[string]*NodeReport) {
 	s.Alerts = []Alert{}
 	level := Warning
 	if c.Health == status.NoQuorum {
@@ -58,10 +58,10 @@ func (s *State) judge(c *status.Cluster, told map[string]*Told) {
 			s.Alerts = append(s.Alerts, Alert{Warning, fmt.Sprintf("the clock is %.0f ms off what most nodes say", n.ClockOffMs), []string{n.Name}})
 		}
 	}
-	s.judgeGroups()
+	s.alertOnGroups()
 	for i := range s.Nodes {
-		if t := told[s.Nodes[i].ID]; t != nil && s.Nodes[i].Reachable {
-			s.judgeNode(&s.Nodes[i], t)
+		if t := reports[s.Nodes[i].ID]; t != nil && s.Nodes[i].Reachable {
+			s.alertOnNode(&s.Nodes[i], t)
 		}
 	}
 	rank(s.Alerts)
@@ -84,7 +84,7 @@ func (s *State) warn(n *Node, format string, args ...any) {
 	s.Alerts = append(s.Alerts, Alert{Warning, text, []string{n.Name}})
 }
 
-func (s *State) judgeGroups() {
+func (s *State) alertOnGroups() {
 	changes := map[string]int{}
 	for _, c := range s.Changes {
 		if c.AtMs > s.NowMs-changesWithinMs {
@@ -102,7 +102,7 @@ func (s *State) judgeGroups() {
 	}
 }
 
-func (s *State) judgeNode(n *Node, t *Told) {
+func (s *State) alertOnNode(n *Node, t *NodeReport) {
 	if n.DiskBytes > 0 && float64(n.DiskFreeBytes) < diskFreeLeast*float64(n.DiskBytes) {
 		s.warn(n, "the disk is %d%% full", 100-100*n.DiskFreeBytes/n.DiskBytes)
 	}

@@ -60,8 +60,8 @@ func (c *Changes) All() []Change {
 // leader, so two reports with the same term are the same change, and the earliest of them is the
 // most accurate. The previous leader is the leader of the latest earlier term that any node has
 // reported.
-func merge(told [][]Change) []Change {
-	all := slices.Concat(told...)
+func merge(lists [][]Change) []Change {
+	all := slices.Concat(lists...)
 	slices.SortFunc(all, func(a, b Change) int {
 		return cmp.Or(cmp.Compare(a.Group, b.Group), cmp.Compare(a.Term, b.Term), cmp.Compare(a.AtMs, b.AtMs))
 	})

@@ -53,12 +53,12 @@ func TestMergedChangesAreOnePerTerm(t *testing.T) {
 }
 
 func TestTimesAreBroughtToTheClockOfWhoAsked(t *testing.T) {
-	told := Told{NowMs: 5000, Changes: []Change{{AtMs: 4000}}, Series: &Series{AtMs: []int64{3000, 4000}}}
-	told.ByClock(1000)
-	told.ByClock(1000)
-	if told.Changes[0].AtMs != 0 || told.Series.AtMs[0] != -1000 || told.Series.AtMs[1] != 0 || told.NowMs != 1000 {
-		t.Errorf("%+v %+v", told, told.Series)
+	report := NodeReport{NowMs: 5000, Changes: []Change{{AtMs: 4000}}, Series: &Series{AtMs: []int64{3000, 4000}}}
+	report.ByClock(1000)
+	report.ByClock(1000)
+	if report.Changes[0].AtMs != 0 || report.Series.AtMs[0] != -1000 || report.Series.AtMs[1] != 0 || report.NowMs != 1000 {
+		t.Errorf("%+v %+v", report, report.Series)
 	}
-	silent := Told{}
+	silent := NodeReport{}
 	silent.ByClock(1000)
 }

@@ -3,7 +3,7 @@
 //
 // Every node keeps the samples of the last quarter of an hour, one per second (History), and the
 // last changes of leaders (Changes). The page of any node shows the whole cluster: it asks a Source
-// for a State and for the Series of all nodes. The Source asks every node for its report (Told) and
+// for a State and for the Series of all nodes. The Source asks every node for its report (NodeReport) and
 // combines the reports (Compose). A node that does not answer is shown as such.
 //
 // The page shows no values, no keys, no arguments and no passwords; of commands it shows only the

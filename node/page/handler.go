@@ -32,13 +32,13 @@ type NodeSeries struct {
 }
 
 const (
-	// gatherWait bounds how long a request waits for the nodes.
-	gatherWait = 3 * time.Second
+	// collectWait bounds how long a request waits for the nodes.
+	collectWait = 3 * time.Second
 	// writeWait bounds how long a browser may take for an answer.
 	writeWait = 30 * time.Second
-	// fresh is how long gathered data is served again.
+	// fresh is how long collected data is served again.
 	fresh = time.Second
-	// requestsMax bounds the requests under way that need gathered data.
+	// requestsMax bounds the requests under way that need collected data.
 	requestsMax = 64
 	// recentSeconds is how much a page asks for that has the older samples already.
 	recentSeconds = 30
@@ -127,8 +127,8 @@ func asset(name string) http.HandlerFunc {
 	}
 }
 
-// serve answers with gathered data in JSON.
-func (h *Handler) serve(gather func(*http.Request) ([]byte, error)) http.HandlerFunc {
+// serve answers with collected data in JSON.
+func (h *Handler) serve(collect func(*http.Request) ([]byte, error)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Cache-Control", "no-store")
 		if !h.source.Ready() {
@@ -142,7 +142,7 @@ func (h *Handler) serve(gather func(*http.Request) ([]byte, error)) http.Handler
 			refuse(w, "too many look at this node's page")
 			return
 		}
-		data, err := gather(r)
+		data, err := collect(r)
 		if err != nil {
 			http.Error(w, err.Error(), http.StatusInternalServerError)
 			return
@@ -158,10 +158,10 @@ func refuse(w http.ResponseWriter, why string) {
 	http.Error(w, why, http.StatusServiceUnavailable)
 }
 
-// hold keeps gathered data for a moment, so that many simultaneous visitors cause one request to
+// hold keeps collected data for a moment, so that many simultaneous visitors cause one request to
 // the nodes.
 type hold struct {
-	// mu is held while a request gathers data, for at most gatherWait. It guards made, data.
+	// mu is held while a request collects data, for at most collectWait. It guards made, data.
 	mu sync.Mutex
 	// keep is how long the data is served again.
 	keep time.Duration
@@ -169,16 +169,16 @@ type hold struct {
 	data []byte
 }
 
-// get returns the gathered data as JSON; it is at most keep old.
-func (h *hold) get(gather func(context.Context) any) ([]byte, error) {
+// get returns the collected data as JSON; it is at most keep old.
+func (h *hold) get(collect func(context.Context) any) ([]byte, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.data != nil && time.Since(h.made) < h.keep {
 		return h.data, nil
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), gatherWait)
+	ctx, cancel := context.WithTimeout(context.Background(), collectWait)
 	defer cancel()
-	data, err := json.Marshal(gather(ctx))
+	data, err := json.Marshal(collect(ctx))
 	if err != nil {
 		return nil, err
 	}

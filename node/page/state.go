@@ -93,15 +93,15 @@ type Move struct {
 const movesShown = 32
 
 // Compose combines the reports of all nodes, on one clock. The report on placement may be missing.
-func Compose(nowMs int64, c *status.Cluster, told []Told, r *placement.Report) *State {
+func Compose(nowMs int64, c *status.Cluster, reports []NodeReport, r *placement.Report) *State {
 	s := &State{NowMs: nowMs, Seen: c.Seen, ClusterID: c.ClusterID, Version: c.Version, Health: c.Health,
 		// Empty lists are made so that JSON shows them as empty lists.
 		Nodes: []Node{}, Locks: []Lock{}, Hot: []Hot{}, Changes: []Change{}, Moves: []Move{}, Plan: []placement.StepReport{}}
 	var changes [][]Change
 	led := map[string]Led{}
-	byID := map[string]*Told{}
-	for i := range told {
-		t := &told[i]
+	byID := map[string]*NodeReport{}
+	for i := range reports {
+		t := &reports[i]
 		byID[t.ID] = t
 		changes = append(changes, t.Changes)
 		s.Locks, s.Hot = append(s.Locks, t.Locks...), append(s.Hot, t.Hot...)
@@ -126,11 +126,11 @@ func Compose(nowMs int64, c *status.Cluster, told []Told, r *placement.Report) *
 	if r != nil {
 		s.move(r)
 	}
-	s.judge(c, byID)
+	s.fillAlerts(c, byID)
 	return s
 }
 
-func nodeOf(n *status.Node, t *Told) Node {
+func nodeOf(n *status.Node, t *NodeReport) Node {
 	out := Node{
 		ID: n.ID, Name: n.Name, State: n.Membership, Drained: n.Drained, Learner: n.Learner, Reachable: n.Reachable, Version: n.Version,
 		UptimeSec: n.UptimeSec, ClientAddr: n.ClientAddr, Clients: n.Clients, OpsPerSec: n.OpsPerSec, Keys: n.Keys,

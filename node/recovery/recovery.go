@@ -167,7 +167,7 @@ func (r *Recovery) plan(lost []string) error {
 		if err := r.forgotten(found); err != nil {
 			return err
 		}
-		r.Groups = append(r.Groups, r.judge(g, found))
+		r.Groups = append(r.Groups, r.assess(g, found))
 	}
 	return r.failure()
 }
@@ -225,8 +225,8 @@ func (r *Recovery) forgotten(found shard.GroupState) error {
 	return nil
 }
 
-// judge decides whether a group can go on by itself.
-func (r *Recovery) judge(id uint32, found shard.GroupState) Group {
+// assess decides whether a group can go on by itself.
+func (r *Recovery) assess(id uint32, found shard.GroupState) Group {
 	g := Group{Name: member.GroupName(id), LastIndex: found.LastIndex, LastTerm: found.LastTerm, id: id}
 	for _, m := range found.Members {
 		gone := slices.ContainsFunc(r.Lost, func(n Node) bool { return n.ID == string(m.ID) })

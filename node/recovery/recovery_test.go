@@ -23,7 +23,7 @@ func votersAfter(own string, lost []string, members []shard.Member) (voters []st
 	for _, id := range lost {
 		r.Lost = append(r.Lost, Node{ID: id})
 	}
-	g := r.judge(meta.GroupID, shard.GroupState{Members: members})
+	g := r.assess(meta.GroupID, shard.GroupState{Members: members})
 	for _, m := range g.members {
 		if m.Voter {
 			voters = append(voters, string(m.ID))
@@ -115,7 +115,7 @@ func TestARecoveryReadsTheLogAsTheReplicasDid(t *testing.T) {
 // recovered, and must not prevent the recovery of the folder's other groups.
 func TestAReplicaThatNobodyHasFilledIsNotStuck(t *testing.T) {
 	r := Recovery{Node: "n4", Lost: []Node{{ID: "n1"}}}
-	if g := r.judge(0, shard.GroupState{}); g.Stuck {
+	if g := r.assess(0, shard.GroupState{}); g.Stuck {
 		t.Errorf("%+v", g)
 	}
 }

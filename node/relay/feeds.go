@@ -30,10 +30,10 @@ type Facts struct {
 // replicas of this node execute.
 type Feeds struct {
 	Facts
-	// Source reports to other nodes what this node's replicas execute. Intake receives their
+	// Source reports to other nodes what this node's replicas execute. Consumer receives their
 	// reports.
-	Source *feed.Source
-	Intake *feed.Intake
+	Source   *feed.Source
+	Consumer *feed.Consumer
 	// shards are the receivers of the replicas' reports, by shard.
 	shards []teller
 }
@@ -41,7 +41,7 @@ type Feeds struct {
 // awaitFeeds is how long a client that has asked for changes waits while a shard cannot be reached.
 const awaitFeeds = time.Second
 
-// NewFeeds returns feeds that work once Intake runs.
+// NewFeeds returns feeds that work once Consumer runs.
 func NewFeeds(f Facts) *Feeds {
 	m := f.Member
 	fs := &Feeds{Facts: f, shards: make([]teller, m.ShardCount())}
@@ -54,7 +54,7 @@ func NewFeeds(f Facts) *Feeds {
 	for i := range fs.shards {
 		fs.shards[i] = teller{events: f.Events, table: f.Tracking.Shard(i), outlet: fs.Source.Shard(i)}
 	}
-	fs.Intake = feed.NewIntake(feed.Config{
+	fs.Consumer = feed.NewConsumer(feed.Config{
 		Shards: len(fs.shards), Node: m.Self.Incarnation, Sink: fs, Peers: m.Transport,
 		Wants:    func() (bool, command.EventClass) { return f.Tracking.Tracking(), f.Events.listened() },
 		Own:      fs.own,
@@ -66,7 +66,7 @@ func NewFeeds(f Facts) *Feeds {
 		Doubt:    func(i int) { m.Router.Doubt(i) },
 		Panics:   f.Panics,
 	})
-	f.Tracking.OnFirst(fs.Intake.Kick)
+	f.Tracking.OnFirst(fs.Consumer.Kick)
 	return fs
 }
 
@@ -79,7 +79,7 @@ type Teller interface {
 // Teller returns the receiver for the replica of a shard.
 func (f *Feeds) Teller(shard int) Teller { return &f.shards[shard] }
 
-// Serve answers another node's intake, once this node's replicas are open.
+// Serve answers another node's consumer, once this node's replicas are open.
 func (f *Feeds) Serve(payload []byte, reply func([]byte)) { f.Source.Serve(payload, reply) }
 
 // own reports whether this node's replica of a shard is in the group and has caught up.
@@ -135,8 +135,8 @@ func (f *Feeds) replicas(i int) []string {
 	return slices.DeleteFunc(f.Member.ReplicaAddrs(i), func(addr string) bool { return addr == shut })
 }
 
-// Unheard implements feed.Sink.
-func (f *Feeds) Unheard(int) { f.Tracking.TellAll() }
+// Gap implements feed.Sink.
+func (f *Feeds) Gap(int) { f.Tracking.TellAll() }
 
 // Changed implements feed.Sink.
 func (f *Feeds) Changed(i int, by fsm.TxnID, keys [][]byte) { f.shards[i].table.Changed(by, keys) }
@@ -146,21 +146,21 @@ func (f *Feeds) Event(_ int, class command.EventClass, event string, db int, key
 	f.Events.Event(class, event, db, key)
 }
 
-// Quiet implements feed.Sink.
-func (f *Feeds) Quiet(i int, quiet bool) { f.shards[i].quiet.Store(quiet) }
+// Mute implements feed.Sink.
+func (f *Feeds) Mute(i int, muted bool) { f.shards[i].muted.Store(muted) }
 
 // AwaitChanges implements client.Feeds.
 func (f *Feeds) AwaitChanges() (done func()) {
 	ctx, cancel := context.WithTimeout(f.Ctx, awaitFeeds)
 	defer cancel()
-	return f.Intake.AwaitChanges(ctx)
+	return f.Consumer.AwaitChanges(ctx)
 }
 
 // AwaitEvents implements client.Feeds.
 func (f *Feeds) AwaitEvents() {
 	ctx, cancel := context.WithTimeout(f.Ctx, awaitFeeds)
 	defer cancel()
-	f.Intake.AwaitEvents(ctx)
+	f.Consumer.AwaitEvents(ctx)
 }
 
 // teller passes the reports of this node's replica of a shard on to this node's clients and to
@@ -169,8 +169,8 @@ type teller struct {
 	events *Events
 	table  fsm.Tracker
 	outlet *feed.Outlet
-	// quiet means that a feed brings the keyspace events to this node's clients instead.
-	quiet atomic.Bool
+	// muted means that a feed brings the keyspace events to this node's clients instead.
+	muted atomic.Bool
 }
 
 // Tracking implements fsm.Tracker.
@@ -184,12 +184,12 @@ func (t *teller) Changed(by fsm.TxnID, keys [][]byte) {
 
 // Wants implements command.Observer.
 func (t *teller) Wants(classes command.EventClass) bool {
-	return t.outlet.Wants(classes) || !t.quiet.Load() && t.events.Wants(classes)
+	return t.outlet.Wants(classes) || !t.muted.Load() && t.events.Wants(classes)
 }
 
 // Event implements command.Observer.
 func (t *teller) Event(class command.EventClass, event string, db int, key []byte) {
-	if !t.quiet.Load() {
+	if !t.muted.Load() {
 		t.events.Event(class, event, db, key)
 	}
 	t.outlet.Event(class, event, db, key)

@@ -85,7 +85,7 @@ func (m *Messages) Publish(kind pubsub.Kind, channel, payload []byte, later *pub
 		}
 	}
 	count.sum.Add(int64(m.hub.PublishLater(kind, string(channel), bytes.Clone(payload), later)))
-	count.leave()
+	count.answered()
 	return count.wait
 }
 
@@ -109,7 +109,7 @@ func (m *Messages) send(addr string, b []byte, count *receiverCount) {
 			count.sum.Add(int64(n))
 		}
 		if !silent {
-			count.leave()
+			count.answered()
 		}
 	})
 }
@@ -145,7 +145,7 @@ type receiverCount struct {
 	done      chan struct{}
 }
 
-func (c *receiverCount) leave() {
+func (c *receiverCount) answered() {
 	if c.open.Add(-1) == 0 {
 		close(c.done)
 	}

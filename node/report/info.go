@@ -70,7 +70,7 @@ type Panics struct{ Peers, Clients, Admin *caught.Panics }
 
 // Saves reports on SAVE and BGSAVE.
 type Saves interface {
-	Look() ops.Saved
+	State() ops.Saved
 	// LoggedTxns is the number of txns that this node's replicas have taken from their logs since
 	// the node started.
 	LoggedTxns() uint64

@@ -103,7 +103,7 @@ func (r *Rotation) Rotate(ctx context.Context) (string, error) {
 // run makes a new secret, makes all nodes accept it in addition to the old one, and, once all do,
 // makes them accept only the new one. It continues a change that was interrupted.
 func (r *Rotation) run(ctx context.Context) (string, error) {
-	told, err := r.look(ctx)
+	told, err := r.askAll(ctx)
 	if err != nil {
 		return "", err
 	}
@@ -123,7 +123,7 @@ func (r *Rotation) run(ctx context.Context) (string, error) {
 			return "", err
 		}
 		// Nodes may have joined meanwhile.
-		if told, err = r.look(ctx); err != nil {
+		if told, err = r.askAll(ctx); err != nil {
 			return "", fmt.Errorf("%w: both secrets are accepted; then: %w; this node has to be told again", admin.ErrHalfDone, err)
 		}
 		if late := slices.IndexFunc(told, func(m memberSecrets) bool { return m.Prints[0] != known[0].Print() }); late >= 0 {
@@ -147,9 +147,9 @@ type memberSecrets struct {
 	response
 }
 
-// look asks all other nodes. All must answer, because a node without the new secret would be locked
+// askAll asks all other nodes. All must answer, because a node without the new secret would be locked
 // out.
-func (r *Rotation) look(ctx context.Context) ([]memberSecrets, error) {
+func (r *Rotation) askAll(ctx context.Context) ([]memberSecrets, error) {
 	var told []memberSecrets
 	for _, m := range r.Member.Machine.View().Nodes {
 		if m.ID != r.Member.Self.ID() {

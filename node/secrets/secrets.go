@@ -181,10 +181,10 @@ func (sc *Secrets) openToAll(s *config.Settings) bool {
 	return !s.ProtectedMode && reachable(s) && sc.handsOn()
 }
 
-// Settle makes sure that a node in this phase has a secret. The folder must be locked. If the node
-// founds a cluster, Settle must be called before the folder records that, so that no cluster is
+// Ensure makes sure that a node in this phase has a secret. The folder must be locked. If the node
+// founds a cluster, Ensure must be called before the folder records that, so that no cluster is
 // without a secret.
-func (sc *Secrets) Settle(phase identity.Phase) error {
+func (sc *Secrets) Ensure(phase identity.Phase) error {
 	sc.mu.Lock()
 	defer sc.mu.Unlock()
 	switch {
@@ -201,9 +201,9 @@ func (sc *Secrets) Settle(phase identity.Phase) error {
 	return nil
 }
 
-// Taken keeps the secret of the cluster that this node has joined: the one that the node has
+// KeepJoined keeps the secret of the cluster that this node has joined: the one that the node has
 // proved, or the one that it received.
-func (sc *Secrets) Taken(handed string) error {
+func (sc *Secrets) KeepJoined(handed string) error {
 	sc.mu.Lock()
 	defer sc.mu.Unlock()
 	switch sc.source {

@@ -1,7 +1,7 @@
 // Package survey collects the state of this node and of all nodes.
 //
 // It answers the requests with which nodes ask each other about their state (KindStatus,
-// KindExamine, KindSight), and combines the answers of all nodes: the status on which LOCKSTEP
+// KindExamine, KindPageData), and combines the answers of all nodes: the status on which LOCKSTEP
 // STATUS and the orders rely, the doctor's examination of machines, and the data of the web page. A
 // node that does not answer in time is reported as unreachable; nothing here waits longer. A survey
 // only reads counters, so it delays no command and adds no work to any.

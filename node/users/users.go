@@ -3,7 +3,7 @@
 // The meta group has the authoritative users. A change is computed from the newest records, and
 // proposed again if another change came first. A node keeps a copy in its data folder, because
 // otherwise it could take a default user without a password for the cluster's until it has received
-// the meta group's log again. A copy that is not confirmed is doubted more and more (doubt.go).
+// the meta group's log again. A copy that is not confirmed is doubted more and more (staleness.go).
 package users
 
 import (

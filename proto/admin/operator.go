@@ -5,7 +5,7 @@ import (
 	"errors"
 	"time"
 
-	"lockstep/cluster/meta/courier"
+	"lockstep/cluster/meta/leaderrpc"
 	"lockstep/proto/client"
 )
 
@@ -74,7 +74,7 @@ func (h *operatorCommands) order(r *client.Request, args [][]byte) {
 		r.Out.BulkString(said)
 	case errors.Is(err, ErrHalfDone):
 		r.Out.Error("INDETERMINATE " + err.Error())
-	case errors.Is(err, courier.ErrUnanswered), errors.Is(err, context.DeadlineExceeded):
+	case errors.Is(err, leaderrpc.ErrUnanswered), errors.Is(err, context.DeadlineExceeded):
 		r.Out.Error("INDETERMINATE it may have been done, or be under way: " + err.Error())
 	default:
 		r.Out.Error("ERR " + err.Error())

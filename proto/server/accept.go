@@ -46,18 +46,18 @@ func Try(addr string) error {
 	return l.Close()
 }
 
-func (s *Server) listen(l net.Listener, begin func(net.Conn)) {
+func (s *Server) listen(l net.Listener, start func(net.Conn)) {
 	s.mu.Lock()
 	s.listeners = append(s.listeners, l)
 	s.mu.Unlock()
 	s.wait.Add(1)
 	s.accepting.Go(func() {
 		defer s.wait.Done()
-		s.accept(l, begin)
+		s.accept(l, start)
 	})
 }
 
-func (s *Server) accept(l net.Listener, begin func(net.Conn)) {
+func (s *Server) accept(l net.Listener, start func(net.Conn)) {
 	delay := time.Duration(0)
 	for {
 		conn, err := l.Accept()
@@ -66,7 +66,7 @@ func (s *Server) accept(l net.Listener, begin func(net.Conn)) {
 				return
 			}
 			if s.isStopping() {
-				acceptLast(l, begin)
+				acceptLast(l, start)
 				return
 			}
 			// The process is most likely out of file descriptors, so retrying at
@@ -81,7 +81,7 @@ func (s *Server) accept(l net.Listener, begin func(net.Conn)) {
 			continue
 		}
 		delay = 0
-		begin(conn)
+		start(conn)
 	}
 }
 
@@ -89,7 +89,7 @@ func (s *Server) accept(l net.Listener, begin func(net.Conn)) {
 type deadliner interface{ SetDeadline(t time.Time) error }
 
 // acceptLast accepts the clients that are connected already, and closes the listener.
-func acceptLast(l net.Listener, begin func(net.Conn)) {
+func acceptLast(l net.Listener, start func(net.Conn)) {
 	defer l.Close()
 	d, ok := l.(deadliner)
 	for began := time.Now(); ok && (time.Since(began) < lastWait || queued(l) && time.Since(began) < lastMost); {
@@ -99,7 +99,7 @@ func acceptLast(l net.Listener, begin func(net.Conn)) {
 		conn, err := l.Accept()
 		switch {
 		case err == nil:
-			begin(conn)
+			start(conn)
 		case !queued(l): // on a busy machine the time may be over before a queued connection was accepted
 			return
 		}

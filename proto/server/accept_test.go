@@ -106,7 +106,7 @@ func TestClosingServesWhoHasConnected(t *testing.T) {
 	for range 10 {
 		n := prototest.StartNode(t, 1)
 		n.Clients.Store(1000) // a client that has disconnected counts until the server notices
-		n.Server.SetLeaveTime(time.Minute)
+		n.Server.SetDrainTime(time.Minute)
 		var served atomic.Int64
 		var closing atomic.Bool
 		var clients sync.WaitGroup
@@ -147,7 +147,7 @@ func TestClosingServesWhoHasConnected(t *testing.T) {
 // yet.
 func TestClosingAnswersWhatHasCome(t *testing.T) {
 	n := prototest.StartNode(t, 1)
-	n.Server.SetLeaveTime(0)
+	n.Server.SetDrainTime(0)
 	n.Clients.Store(1000)
 	var all []*respconn.Conn
 	for range 200 {

@@ -6,11 +6,11 @@ import (
 	"lockstep/proto/resp"
 )
 
-// Leaving reports whether Close has begun to send clients away.
-func (s *Server) Leaving() bool { return s.leaving.Load() }
+// Draining reports whether Close has begun to drain the clients.
+func (s *Server) Draining() bool { return s.draining.Load() }
 
-// SetLeaveTime sets how long clients have to leave.
-func (s *Server) SetLeaveTime(d time.Duration) { s.leaveTime = d }
+// SetDrainTime sets how long clients have to leave.
+func (s *Server) SetDrainTime(d time.Duration) { s.drainTime = d }
 
 // Active is the number of batches being answered.
 func (s *Server) Active() int { return int(s.active.Load()) }

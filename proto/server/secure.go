@@ -10,17 +10,17 @@ import (
 // handshakeTimeout is how long a client's TLS handshake may take.
 const handshakeTimeout = 10 * time.Second
 
-// beginSecure serves a client under TLS. The client counts from here on. If there
+// startSecure serves a client under TLS. The client counts from here on. If there
 // are too many, it is closed without an error, because none can be sent before the
 // handshake.
-func (s *Server) beginSecure(conn net.Conn) {
+func (s *Server) startSecure(conn net.Conn) {
 	if s.full() {
 		s.cfg.Stats.RejectedConns.Add(1)
 		conn.Close()
 		return
 	}
 	s.keepAlive(conn)
-	if s.enter(conn) {
+	if s.track(conn) {
 		go s.serveSecure(conn)
 	}
 }
@@ -30,14 +30,14 @@ func (s *Server) serveSecure(conn net.Conn) {
 	if err := s.hall.Handshake(s.ctx, sealed, handshakeTimeout); err != nil {
 		s.cfg.Stats.RejectedConns.Add(1)
 		s.failures.Warn(s.cfg.Log, "a client was closed", "from", conn.RemoteAddr().String(), "reason", err)
-		s.leave(conn)
+		s.untrack(conn)
 		return
 	}
 	if why := s.protected(conn); why != "" {
 		s.refuse(sealed, why)
-		s.leave(conn)
+		s.untrack(conn)
 		return
 	}
 	sealed.Begin()
-	s.newTalk(sealed, conn).run(nil)
+	s.newHandler(sealed, conn).run(nil)
 }

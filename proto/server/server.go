@@ -1,6 +1,6 @@
 // Package server accepts clients. For each client it reads whole commands (package
 // resp's Guard, then redcon's parser), has them answered (package client), and writes
-// the replies (talk.go).
+// the replies (handler.go).
 //
 // Loops serve the clients (package poll): one goroutine serves many clients, as long
 // as their commands wait for nothing but the log. A batch that may have to wait, or may
@@ -13,7 +13,7 @@
 //   - A client that does not read its replies holds up only itself: its replies wait in
 //     the guard, within bounds.
 //   - A server that stops accepts the clients that are connected already, and answers
-//     what they have sent, before it closes their connections (accept.go, leave.go).
+//     what they have sent, before it closes their connections (accept.go, shutdown.go).
 //
 // redcon's own server loop is not used. It parses from a buffer of 4 KiB, so that a
 // pipeline of thousands of commands would become hundreds of commits, and it copies
@@ -82,9 +82,9 @@ type Server struct {
 	stopping, closed bool
 	// accepting are the goroutines that wait at listeners, wait all goroutines.
 	accepting, wait sync.WaitGroup
-	// leaving means that each connection is closed once its requests are answered.
-	leaving   atomic.Bool
-	leaveTime time.Duration
+	// draining means that each connection is closed once its requests are answered.
+	draining  atomic.Bool
+	drainTime time.Duration
 	active    atomic.Int64
 	// loops serve connections; next picks the loop for the next connection.
 	loops []*poll.Loop
@@ -98,20 +98,20 @@ type Server struct {
 
 // New returns a server.
 func New(cfg Config) *Server {
-	s := &Server{cfg: cfg, conns: map[net.Conn]struct{}{}, leaveTime: leaveTime}
+	s := &Server{cfg: cfg, conns: map[net.Conn]struct{}{}, drainTime: drainTime}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
-	cfg.Stats.Cut = s.cut
-	s.beginLoops()
+	cfg.Stats.Cut = s.logCut
+	s.startLoops()
 	s.wait.Go(s.evict)
 	s.wait.Go(func() { client.CloseIdle(s.ctx, s.cfg.Registry, s.cfg.Backend.Settings) })
 	return s
 }
 
 // Serve starts to accept clients on a listener.
-func (s *Server) Serve(l net.Listener) { s.listen(l, s.begin) }
+func (s *Server) Serve(l net.Listener) { s.listen(l, s.start) }
 
 // ServeSecure starts to accept clients under TLS on a listener.
-func (s *Server) ServeSecure(l net.Listener) { s.listen(l, s.beginSecure) }
+func (s *Server) ServeSecure(l net.Listener) { s.listen(l, s.startSecure) }
 
 // refuse reports to a client why it is not served.
 func (s *Server) refuse(conn net.Conn, why string) {
@@ -145,8 +145,8 @@ func local(a net.Addr) bool {
 	return !ok || tcp.IP.IsLoopback()
 }
 
-// begin serves a client without TLS.
-func (s *Server) begin(conn net.Conn) {
+// start serves a client without TLS.
+func (s *Server) start(conn net.Conn) {
 	why := s.protected(conn)
 	if s.full() {
 		why = errTooManyClients
@@ -157,12 +157,12 @@ func (s *Server) begin(conn net.Conn) {
 	}
 	s.keepAlive(conn)
 	if polled := s.poll(conn); polled != nil {
-		if s.enter(polled) {
-			polled.Enter(s.newTalk(polled, polled))
+		if s.track(polled) {
+			polled.Enter(s.newHandler(polled, polled))
 		}
 		return
 	}
-	if s.enter(conn) {
+	if s.track(conn) {
 		go s.serve(conn)
 	}
 }
@@ -179,8 +179,8 @@ func (s *Server) keepAlive(conn net.Conn) {
 	}
 }
 
-// enter counts a connection. If the server is closed it closes the connection and returns false.
-func (s *Server) enter(conn net.Conn) bool {
+// track counts a connection. If the server is closed it closes the connection and returns false.
+func (s *Server) track(conn net.Conn) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
@@ -192,8 +192,8 @@ func (s *Server) enter(conn net.Conn) bool {
 	return true
 }
 
-// leave undoes enter.
-func (s *Server) leave(conn net.Conn) {
+// untrack undoes track.
+func (s *Server) untrack(conn net.Conn) {
 	s.mu.Lock()
 	delete(s.conns, conn)
 	s.mu.Unlock()
@@ -203,12 +203,12 @@ func (s *Server) leave(conn net.Conn) {
 
 // serve answers one client until its connection ends.
 func (s *Server) serve(conn net.Conn) {
-	t := s.newTalk(conn, conn)
-	t.run(nil)
+	h := s.newHandler(conn, conn)
+	h.run(nil)
 }
 
-// cut logs which client was closed for not reading its replies.
-func (s *Server) cut(from net.Addr, waiting int64, why error) {
+// logCut logs which client was closed for not reading its replies.
+func (s *Server) logCut(from net.Addr, waiting int64, why error) {
 	s.cuts.Warn(s.cfg.Log, "a client was closed", "from", from.String(), "reason", why, "waiting_bytes", waiting)
 }
 
@@ -269,9 +269,9 @@ func parse(data []byte, batch [][][]byte, arena [][]byte) ([][][]byte, [][]byte)
 	return batch, arena
 }
 
-// leaveTime is how long connected clients have for one more batch before their
+// drainTime is how long connected clients have for one more batch before their
 // connections are closed in any case.
-const leaveTime = 250 * time.Millisecond
+const drainTime = 250 * time.Millisecond
 
 // Close lets clients leave, lets batches under way finish until ctx ends, and
 // closes all connections.
@@ -283,8 +283,8 @@ const leaveTime = 250 * time.Millisecond
 func (s *Server) Close(ctx context.Context) {
 	s.StopAccepting()
 	patience := time.Now()
-	if !s.leaving.Swap(true) {
-		patience = patience.Add(s.leaveTime)
+	if !s.draining.Swap(true) {
+		patience = patience.Add(s.drainTime)
 	}
 	for (s.active.Load() > 0 || s.connected() && time.Now().Before(patience)) && ctx.Err() == nil {
 		pause(ctx, 2*time.Millisecond)

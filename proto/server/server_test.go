@@ -233,7 +233,7 @@ func TestClientListIsReadableForExporters(t *testing.T) {
 
 func TestClosingWaitsForTheBatchUnderWay(t *testing.T) {
 	n := prototest.StartNode(t, 1)
-	n.Server.SetLeaveTime(0)
+	n.Server.SetDrainTime(0)
 	under, goOn := make(chan struct{}), make(chan struct{})
 	wait := sync.OnceFunc(func() { close(under); <-goOn })
 	waits := func(int, *cluster.Call) error { wait(); return nil }
@@ -266,7 +266,7 @@ func closing(t *testing.T, n *prototest.Node) (closed chan struct{}) {
 		defer cancel()
 		n.Server.Close(ctx)
 	}()
-	prototest.Until(t, "it is closing", n.Server.Leaving)
+	prototest.Until(t, "it is closing", n.Server.Draining)
 	select {
 	case <-closed:
 		t.Error("it is closed")
@@ -278,7 +278,7 @@ func closing(t *testing.T, n *prototest.Node) (closed chan struct{}) {
 // A command that was read just before is under way as well, although it does not count yet.
 func TestClosingWaitsForWhatWasRead(t *testing.T) {
 	n := prototest.StartNode(t, 1)
-	n.Server.SetLeaveTime(0)
+	n.Server.SetDrainTime(0)
 	c := prototest.Dial(t, n.Addr)
 	prototest.Do(t, c, "PING")
 	before := n.Stats.In.Load()
@@ -308,7 +308,7 @@ func TestClosingWaitsForWhatWasRead(t *testing.T) {
 // its connection come together. A transaction that has begun is finished.
 func TestClosingLeavesNoCommandWithoutAnAnswer(t *testing.T) {
 	n := prototest.StartNode(t, 1)
-	n.Server.SetLeaveTime(time.Minute)
+	n.Server.SetDrainTime(time.Minute)
 	// The server accepts clients in the order in which they come: once midway is answered, both are accepted.
 	busy, midway := prototest.Dial(t, n.Addr), prototest.Dial(t, n.Addr)
 	prototest.Do(t, midway, "MULTI")

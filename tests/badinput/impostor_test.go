@@ -20,8 +20,8 @@ import (
 	"lockstep/cluster/leaders"
 	"lockstep/cluster/membership"
 	"lockstep/cluster/meta"
-	"lockstep/cluster/meta/courier"
 	"lockstep/cluster/meta/identity"
+	"lockstep/cluster/meta/leaderrpc"
 	"lockstep/cluster/router"
 	"lockstep/cluster/secret"
 	"lockstep/cluster/transport"
@@ -125,8 +125,8 @@ func (i *impostor) wholeRequests() []peerRequest {
 		{router.KindRelayed, relayed(i.as.Incarnation, router.KindPropose, bundle(origin, 4, 1, "set", "forged", "x"))},
 		{router.KindRelayed, relayed(i.as.Incarnation, router.KindTakeBack, head(origin, 4))},
 		{leaders.Kind, row},
-		{courier.Kind, order("meta.propose", map[string]any{"id": 1, "kind": "set-settings", "args": map[string]any{}})},
-		{courier.Kind, order("placement.report", nil)}, {courier.Kind, order("member.transfer", "nobody")},
+		{leaderrpc.Kind, order("meta.propose", map[string]any{"id": 1, "kind": "set-settings", "args": map[string]any{}})},
+		{leaderrpc.Kind, order("placement.report", nil)}, {leaderrpc.Kind, order("member.transfer", "nobody")},
 		{membership.KindKnock, []byte(`{"verb":"standing","body":{"node":"n1"}}`)}, {membership.KindKnock, []byte(`{"verb":"join","body":{}}`)},
 		{publish, []byte("\x00\x07channelmessage")}, {examine, []byte("clock")}, {backup, []byte{0, 0, 0, 0, 0}}, {sight, []byte("5")},
 		{notices, []byte("\x06\x01\x04\x00\x00\x00\x00")}, {status, nil}, {led, nil}, {feed, []byte{1, 0, 0, 9, 0, 0}}, {feed, []byte{2, 9, 0}},

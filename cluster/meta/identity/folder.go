@@ -266,8 +266,8 @@ func (f *Folder) FoundPromised(creation meta.Creation) error {
 	})
 }
 
-// Met records that enough of the nodes that a founder awaited have come.
-func (f *Folder) Met() error {
+// MarkComplete records that enough of the nodes that a founder awaited have come.
+func (f *Folder) MarkComplete() error {
 	return f.change(func(id *Identity) error {
 		id.Awaited = 0
 		return nil
@@ -392,8 +392,8 @@ func (f *Folder) finishDrop(group uint32) error {
 	})
 }
 
-// Settle records that a founder has created its cluster.
-func (f *Folder) Settle() error {
+// MarkFounded records that a founder has created its cluster.
+func (f *Folder) MarkFounded() error {
 	return f.change(func(id *Identity) error {
 		if id.Phase == Founding {
 			id.Phase = Settled

@@ -62,7 +62,7 @@ func TestAFounderIsTheSameAfterRestart(t *testing.T) {
 	if got.ID() != id.ID() || got.ClusterID != id.ClusterID || got.Phase != Founding || got.Creation.Seeds[1] != id.Creation.Seeds[1] {
 		t.Fatalf("%+v became %+v", id, got)
 	}
-	ok(t, f.Settle())
+	ok(t, f.MarkFounded())
 	if got := reopen(t, f).Identity(); got.Phase != Settled {
 		t.Fatalf("phase %s", got.Phase)
 	}
@@ -257,7 +257,7 @@ func settled(t *testing.T) *Folder {
 	t.Helper()
 	f := open(t, t.TempDir())
 	ok(t, f.Found("n1", creation()))
-	ok(t, f.Settle())
+	ok(t, f.MarkFounded())
 	return f
 }
 

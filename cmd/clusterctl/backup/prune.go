@@ -36,7 +36,7 @@ func Prune(ctx context.Context, newest Shelf, m *Manifest, keep int) (*Pruned, e
 	done := &Pruned{Deleted: []string{}, Kept: []string{}}
 	var old []older
 	for _, place := range beside {
-		o, err := lookAt(ctx, place)
+		o, err := readOlder(ctx, place)
 		switch {
 		case errors.Is(err, fs.ErrPermission):
 			done.Closed = append(done.Closed, place.String())
@@ -71,8 +71,8 @@ type older struct {
 	files map[string]int64
 }
 
-// lookAt reads a place. It returns nil if the place is not a backup that this program knows.
-func lookAt(ctx context.Context, place Shelf) (*older, error) {
+// readOlder reads a place. It returns nil if the place is not a backup that this program knows.
+func readOlder(ctx context.Context, place Shelf) (*older, error) {
 	m, err := ReadManifest(ctx, place)
 	if errors.Is(err, ErrNoBackup) || errors.As(err, new(damage)) {
 		return nil, nil

@@ -31,7 +31,7 @@ type Tally struct {
 // Add adds a key, which the caller must not use any more. It leaves out expired keys, and
 // expired fields of hashes.
 func (t *Tally) Add(db int, e *engine.Entry) {
-	if due := e.DueAtMs(); due != 0 && due <= t.AfterMs && !t.leaves(e) {
+	if due := e.DueAtMs(); due != 0 && due <= t.AfterMs && !t.purgeExpired(e) {
 		return
 	}
 	t.Keys++
@@ -52,9 +52,9 @@ func (t *Tally) Add(db int, e *engine.Entry) {
 	t.Digest = hex.EncodeToString(t.sum[:])
 }
 
-// leaves removes the expired fields of a hash. It returns false if nothing is left of
+// purgeExpired removes the expired fields of a hash. It returns false if nothing is left of
 // the key.
-func (t *Tally) leaves(e *engine.Entry) bool {
+func (t *Tally) purgeExpired(e *engine.Entry) bool {
 	if at := e.ExpireAtMs; e.Kind() != engine.KindHash || at != 0 && at <= t.AfterMs {
 		return false
 	}

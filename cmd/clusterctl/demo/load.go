@@ -60,8 +60,8 @@ func (l *Load) On() bool { return l.on.Load() }
 // SlowestMs is the longest time of a write since the last call.
 func (l *Load) SlowestMs() int64 { return l.slowestMs.Swap(0) }
 
-// begin starts to write and to check. stop ends that and waits for the end.
-func (l *Load) begin(ctx context.Context) (stop func()) {
+// start starts to write and to check. stop ends that and waits for the end.
+func (l *Load) start(ctx context.Context) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	done := make(chan struct{})
 	go func() {

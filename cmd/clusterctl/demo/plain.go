@@ -15,7 +15,7 @@ func (d *Demo) RunPlain(ctx context.Context, w io.Writer) error {
 		fmt.Fprintln(w, "a page of the whole cluster:", page)
 	}
 	d.Load.Toggle()
-	stop := d.Load.begin(ctx)
+	stop := d.Load.start(ctx)
 	printed := 0
 	for ctx.Err() == nil {
 		pause(ctx, time.Second)

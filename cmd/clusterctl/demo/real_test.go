@@ -74,7 +74,7 @@ func TestRealNodesAreBrokenAndNothingIsLost(t *testing.T) {
 	}
 	defer d.Close()
 	s := &stage{&screen{ctx: ctx, demo: d, at: time.Now()}, t}
-	end := d.Load.begin(ctx)
+	end := d.Load.start(ctx)
 	s.sees("leader", "follower", "w write load (off)")
 	s.press("w")
 	s.sees("w write load (on)", "write load on")

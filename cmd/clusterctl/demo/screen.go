@@ -31,7 +31,7 @@ const refreshEvery = 500 * time.Millisecond
 
 // RunScreen shows the live view until the user quits.
 func (d *Demo) RunScreen(ctx context.Context) error {
-	defer d.Load.begin(ctx)()
+	defer d.Load.start(ctx)()
 	_, err := tea.NewProgram(&screen{ctx: ctx, demo: d, at: time.Now()}, tea.WithContext(ctx)).Run()
 	return err
 }

@@ -150,11 +150,11 @@ func eachKey(ctx context.Context, c *redis.Client, db int, f func(key, kind stri
 
 // equal compares a value and its expiry.
 func equal(ctx context.Context, source, cluster *redis.Client, k sample) (bool, error) {
-	a, err := look(ctx, source, k)
+	a, err := readKey(ctx, source, k)
 	if err != nil {
 		return false, fmt.Errorf("the source's %.60q: %w", k.key, err)
 	}
-	b, err := look(ctx, cluster, k)
+	b, err := readKey(ctx, cluster, k)
 	if err != nil {
 		return false, fmt.Errorf("the cluster's %.60q: %w", k.key, err)
 	}
@@ -166,8 +166,8 @@ func equal(ctx context.Context, source, cluster *redis.Client, k sample) (bool, 
 	return a == b, nil
 }
 
-// looked is the part of a key that is compared.
-type looked struct {
+// keyState is the part of a key that is compared.
+type keyState struct {
 	print string
 	// volatile is true if the key expires, at atMs.
 	volatile bool
@@ -177,8 +177,8 @@ type looked struct {
 // untold stands for the expiry if the server does not report it (before Redis 7).
 const untold = -3
 
-// look reads a key.
-func look(ctx context.Context, c *redis.Client, k sample) (looked, error) {
+// readKey reads a key.
+func readKey(ctx context.Context, c *redis.Client, k sample) (keyState, error) {
 	conn := c.Conn()
 	defer conn.Close()
 	pipe := conn.Pipeline()
@@ -190,19 +190,19 @@ func look(ctx context.Context, c *redis.Client, k sample) (looked, error) {
 	_, _ = pipe.Exec(ctx)
 	text, err := dump.Result()
 	if errors.Is(err, redis.Nil) {
-		return looked{print: "none"}, nil
+		return keyState{print: "none"}, nil
 	}
 	if err != nil {
-		return looked{}, err
+		return keyState{}, err
 	}
 	e, err := values.ReadPayload([]byte(text), []byte(k.key))
 	if err != nil {
-		return looked{}, err
+		return keyState{}, err
 	}
-	l := looked{print: fmt.Sprintf("%x", values.ValueFingerprint(e)), atMs: untold}
+	l := keyState{print: fmt.Sprintf("%x", values.ValueFingerprint(e)), atMs: untold}
 	left, err := ttl.Int64()
 	if err != nil {
-		return looked{}, err
+		return keyState{}, err
 	}
 	l.volatile = left >= 0
 	if ms, err := at.Int64(); err == nil {

@@ -111,9 +111,9 @@ func (l *link) line(patience time.Duration) (string, error) {
 	}
 }
 
-// begin asks for everything, and writes the source's file to f. It returns the position at which
+// fullResync asks for everything, and writes the source's file to f. It returns the position at which
 // the stream continues.
-func (l *link) begin(f *os.File, told func(done, total int64)) (id string, offset int64, err error) {
+func (l *link) fullResync(f *os.File, told func(done, total int64)) (id string, offset int64, err error) {
 	answer, err := l.ask("PSYNC", "?", "-1")
 	words := strings.Fields(answer)
 	if err != nil || len(words) != 3 || words[0] != "+FULLRESYNC" {

@@ -136,7 +136,7 @@ func (o *Options) copyOnce(ctx context.Context) error {
 	defer os.Remove(file.Name())
 	defer file.Close()
 	o.Say("waiting for the source's file")
-	if f.id, f.begin, err = l.begin(file, o.Load.Progress); err != nil {
+	if f.id, f.begin, err = l.fullResync(file, o.Load.Progress); err != nil {
 		return NotBegun{err}
 	}
 	f.received.Store(f.begin)

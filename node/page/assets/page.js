@@ -44,7 +44,7 @@ async function look() {
   if (asking || document.hidden) return;
   asking = true;
   try {
-    const answers = await gather().catch(lost);
+    const answers = await collect().catch(lost);
     if (answers) learn(...answers);
   } finally {
     asking = false;
@@ -52,7 +52,7 @@ async function look() {
   }
 }
 
-function gather() {
+function collect() {
   const recent = Date.now() - samplesAt < RECENT_MS;
   return Promise.all([ask('/ui/state'), ask(recent ? '/ui/series?recent' : '/ui/series')]);
 }

@@ -1,4 +1,4 @@
-// Package courier carries small requests, a few per second, from any node to the
+// Package leaderrpc carries small requests, a few per second, from any node to the
 // leader of a Raft group: commands of the meta group, joins, operators' verbs. Do
 // repeats a request until a node answers or its context ends. It asks the leader if one
 // is known, else any peer, which passes the request on once.
@@ -9,7 +9,7 @@
 // so that a late copy is not mistaken for a new request.
 //
 // Requests of clients do not use this package; the router has a faster way that keeps their order.
-package courier
+package leaderrpc
 
 import (
 	"context"
@@ -22,7 +22,7 @@ import (
 	"lockstep/ground/caught"
 )
 
-// Kind is the courier's request kind on the connections between nodes.
+// Kind is the request kind of this package on the connections between nodes.
 const Kind uint8 = 16
 
 // Caller sends a request to another node and waits for its answer.
@@ -31,16 +31,16 @@ type Caller interface {
 }
 
 // Handler runs a verb on the node that leads the group. If it returns a *Refusal, that is the final
-// answer; after any other error the courier asks again.
+// answer; after any other error the client asks again.
 type Handler func(ctx context.Context, group uint32, body []byte) ([]byte, error)
 
-// Config is the configuration of a courier.
+// Config is the configuration of a Client.
 type Config struct {
 	Caller Caller
 	// Leader returns the peer address of a group's leader as this node knows it, and whether this
 	// node is the leader. addr is empty if no leader is known.
 	Leader func(group uint32) (addr string, self bool)
-	// Peers returns the other nodes' peer addresses. The courier asks one of them when it knows no
+	// Peers returns the other nodes' peer addresses. The client asks one of them when it knows no
 	// leader.
 	Peers func() []string
 	// Seen returns the index up to which this node has read the meta group's log. It may be nil,
@@ -53,7 +53,7 @@ type Config struct {
 var (
 	// ErrUnanswered: no node answered in time. The request may or may not have been carried out.
 	ErrUnanswered = errors.New("no answer from a leader in time")
-	// ErrNotLeader is for handlers: the courier must ask another node.
+	// ErrNotLeader is for handlers: the client must ask another node.
 	ErrNotLeader = errors.New("not the leader")
 	errPanic     = errors.New("the node that was asked met a fault of its program; its log has the details")
 	errGarbage   = &Refusal{Code: "garbage", Text: "unreadable request"}
@@ -71,8 +71,8 @@ const (
 	pauseMax   = time.Second
 )
 
-// Courier is the courier of one node.
-type Courier struct {
+// Client is the client of one node, and serves the other nodes'.
+type Client struct {
 	cfg      Config
 	handlers sync.Map // verb -> Handler
 	serving  chan struct{}
@@ -85,18 +85,18 @@ type Courier struct {
 	wg     sync.WaitGroup
 }
 
-// New returns a courier.
-func New(cfg Config) *Courier {
-	c := &Courier{cfg: cfg, serving: make(chan struct{}, serveMax)}
+// New returns a client.
+func New(cfg Config) *Client {
+	c := &Client{cfg: cfg, serving: make(chan struct{}, serveMax)}
 	c.ctx, c.stop = context.WithCancel(context.Background())
 	return c
 }
 
 // Handle registers the handler of a verb. It runs on the node that leads the group.
-func (c *Courier) Handle(verb string, h Handler) { c.handlers.Store(verb, h) }
+func (c *Client) Handle(verb string, h Handler) { c.handlers.Store(verb, h) }
 
 // Close cancels the requests that are being handled and waits for their end.
-func (c *Courier) Close() {
+func (c *Client) Close() {
 	c.mu.Lock()
 	c.closed = true
 	c.mu.Unlock()
@@ -127,7 +127,7 @@ type answer struct {
 
 // Do has the leader of group carry out verb. It returns nil, a Refusal, or, if ctx ends, an
 // ErrUnanswered.
-func (c *Courier) Do(ctx context.Context, group uint32, verb string, body any) (json.RawMessage, error) {
+func (c *Client) Do(ctx context.Context, group uint32, verb string, body any) (json.RawMessage, error) {
 	raw, err := json.Marshal(body)
 	if err != nil {
 		return nil, err
@@ -164,7 +164,7 @@ func (c *Courier) Do(ctx context.Context, group uint32, verb string, body any) (
 
 // attempt asks one node: this one, the leader, or now and then any peer, because the
 // known leader may be gone.
-func (c *Courier) attempt(ctx context.Context, req request, n int) (answer, error) {
+func (c *Client) attempt(ctx context.Context, req request, n int) (answer, error) {
 	ctx, cancel := context.WithTimeout(ctx, attemptTimeout)
 	defer cancel()
 	addr, self := c.cfg.Leader(req.Group)
@@ -182,7 +182,7 @@ func (c *Courier) attempt(ctx context.Context, req request, n int) (answer, erro
 	return c.call(ctx, peers[n%len(peers)], req)
 }
 
-func (c *Courier) call(ctx context.Context, addr string, req request) (answer, error) {
+func (c *Client) call(ctx context.Context, addr string, req request) (answer, error) {
 	if deadline, ok := ctx.Deadline(); ok {
 		req.TimeoutMs = time.Until(deadline).Milliseconds()
 	}
@@ -202,7 +202,7 @@ func (c *Courier) call(ctx context.Context, addr string, req request) (answer, e
 }
 
 // run carries out the verb on this node.
-func (c *Courier) run(ctx context.Context, req request) answer {
+func (c *Client) run(ctx context.Context, req request) answer {
 	h, ok := c.handlers.Load(req.Verb)
 	if !ok {
 		// The leader is starting, or runs another version. Another leader may follow.
@@ -221,7 +221,7 @@ func (c *Courier) run(ctx context.Context, req request) answer {
 }
 
 // pause waits a little longer after each attempt.
-func (c *Courier) pause(ctx context.Context, attempt int) error {
+func (c *Client) pause(ctx context.Context, attempt int) error {
 	d := min(pauseFirst<<min(attempt, 10), pauseMax)
 	t := time.NewTimer(d)
 	defer t.Stop()
@@ -237,7 +237,7 @@ func (c *Courier) pause(ctx context.Context, attempt int) error {
 
 // Serve answers another node's request. It does not block; reply is called
 // once, from any goroutine.
-func (c *Courier) Serve(payload []byte, reply func([]byte)) {
+func (c *Client) Serve(payload []byte, reply func([]byte)) {
 	var req request
 	if err := json.Unmarshal(payload, &req); err != nil {
 		send(reply, answer{Refusal: errGarbage})
@@ -259,7 +259,7 @@ func (c *Courier) Serve(payload []byte, reply func([]byte)) {
 }
 
 // admit reserves a place for one more request, or returns why there is none.
-func (c *Courier) admit() string {
+func (c *Client) admit() string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.closed {
@@ -274,7 +274,7 @@ func (c *Courier) admit() string {
 	}
 }
 
-func (c *Courier) serve(ctx context.Context, req request) answer {
+func (c *Client) serve(ctx context.Context, req request) answer {
 	addr, self := c.cfg.Leader(req.Group)
 	switch {
 	case self:

@@ -1,4 +1,4 @@
-package courier
+package leaderrpc
 
 // Refusal is a final negative answer, with its reason in words: asking again without a change does
 // not help. It keeps its code between nodes, so errors.Is works on a refusal that another node

@@ -5,9 +5,9 @@ import (
 	"slices"
 )
 
-// Told is a node's report on itself, in addition to its status. Fields are only ever added, because
+// NodeReport is a node's report on itself, in addition to its status. Fields are only ever added, because
 // nodes of other versions read it.
-type Told struct {
+type NodeReport struct {
 	ID string `json:"id"`
 	// NowMs is the node's clock, in Unix time.
 	NowMs int64 `json:"now_ms"`
@@ -82,7 +82,7 @@ func MostWaitedFor(locks []Lock, hot []Hot) ([]Lock, []Hot) {
 }
 
 // ByClock converts the times of the report to the clock of the node that asked, which reads nowMs.
-func (t *Told) ByClock(nowMs int64) {
+func (t *NodeReport) ByClock(nowMs int64) {
 	if t.NowMs == 0 {
 		return
 	}

@@ -1,4 +1,4 @@
-package courier
+package leaderrpc
 
 import (
 	"context"
@@ -18,7 +18,7 @@ import (
 
 // town is some nodes in one process, and their leader.
 type town struct {
-	nodes map[string]*Courier
+	nodes map[string]*Client
 	// leader is the node that all take for the leader; believed overrides it for a node.
 	leader   atomic.Pointer[string]
 	believed map[string]string
@@ -29,7 +29,7 @@ type town struct {
 }
 
 func newTown(t *testing.T, names ...string) *town {
-	w := &town{nodes: map[string]*Courier{}, believed: map[string]string{}, down: map[string]bool{}}
+	w := &town{nodes: map[string]*Client{}, believed: map[string]string{}, down: map[string]bool{}}
 	w.lead(names[0])
 	for _, name := range names {
 		c := New(Config{

@@ -14,47 +14,47 @@ import (
 	"lockstep/cluster/meta"
 )
 
-func here(name string, expect int) Present {
-	return Present{ID: meta.NodeID(name + ".1"), Name: name, Expect: expect, Join: []string{"all:1"}}
+func here(name string, expect int) Presence {
+	return Presence{ID: meta.NodeID(name + ".1"), Name: name, Expect: expect, Join: []string{"all:1"}}
 }
 
-func sees(addr string, p Present) sighting { return sighting{addr: addr, Present: p} }
+func sees(addr string, p Presence) probe { return probe{addr: addr, Presence: p} }
 
 func TestTheRuleOfFounding(t *testing.T) {
 	a, b, c := sees("1", here("a", 3)), sees("2", here("b", 3)), sees("3", here("c", 3))
-	silent := sighting{addr: "3", err: errors.New("connection refused")}
+	silent := probe{addr: "3", err: errors.New("connection refused")}
 	other := c
 	other.Expect = 5
 	elsewhere := c
 	elsewhere.Join = []string{"others:1"}
 	without := c
 	without.Expect = 0
-	twin := sees("3", Present{ID: "b.2", Name: "b", Expect: 3, Join: a.Join})
+	twin := sees("3", Presence{ID: "b.2", Name: "b", Expect: 3, Join: a.Join})
 	member, stranger := c, b
 	member.ClusterID, stranger.ClusterID = "c1", "c2"
 	for _, test := range []struct {
 		what  string
-		self  Present
-		seen  []sighting
+		self  Presence
+		seen  []probe
 		join  string
 		found bool
 		loud  bool
 		wait  string
 	}{
-		{"all there, lowest", a.Present, []sighting{a, b, c}, "", true, false, ""},
-		{"it does not see itself", a.Present, []sighting{b, c}, "", true, false, ""},
-		{"all there, not lowest", b.Present, []sighting{a, b, c}, "", false, false, "a has the lowest name"},
-		{"one of three", a.Present, []sighting{a}, "", false, false, "1 of 3 expected nodes are there: a"},
-		{"one is silent", a.Present, []sighting{a, b, silent}, "", false, false, "3 (connection refused)"},
-		{"three and one silent", a.Present, []sighting{a, b, c, silent}, "", false, false, "may belong to a cluster"},
-		{"a member", a.Present, []sighting{a, b, member}, "3", false, false, ""},
-		{"a member, the rest is silent", a.Present, []sighting{silent, member}, "3", false, false, ""},
-		{"two clusters", a.Present, []sighting{stranger, member}, "", false, true, "2 different clusters"},
-		{"other numbers", a.Present, []sighting{b, other}, "", false, true, "c has bootstrap-expect 5, and this node 3"},
-		{"other lists", a.Present, []sighting{b, elsewhere}, "", false, true, "c was told to ask others:1, and this node all:1"},
-		{"no number", a.Present, []sighting{b, without}, "", false, true, "c was started without bootstrap-expect"},
-		{"one name twice", a.Present, []sighting{b, twin}, "", false, true, "two nodes are called b (b.1, b.2)"},
-		{"too many", a.Present, []sighting{b, c, sees("4", here("d", 3))}, "", false, true, "4 nodes are there (a,b,c,d), but bootstrap-expect is 3"},
+		{"all there, lowest", a.Presence, []probe{a, b, c}, "", true, false, ""},
+		{"it does not see itself", a.Presence, []probe{b, c}, "", true, false, ""},
+		{"all there, not lowest", b.Presence, []probe{a, b, c}, "", false, false, "a has the lowest name"},
+		{"one of three", a.Presence, []probe{a}, "", false, false, "1 of 3 expected nodes are there: a"},
+		{"one is silent", a.Presence, []probe{a, b, silent}, "", false, false, "3 (connection refused)"},
+		{"three and one silent", a.Presence, []probe{a, b, c, silent}, "", false, false, "may belong to a cluster"},
+		{"a member", a.Presence, []probe{a, b, member}, "3", false, false, ""},
+		{"a member, the rest is silent", a.Presence, []probe{silent, member}, "3", false, false, ""},
+		{"two clusters", a.Presence, []probe{stranger, member}, "", false, true, "2 different clusters"},
+		{"other numbers", a.Presence, []probe{b, other}, "", false, true, "c has bootstrap-expect 5, and this node 3"},
+		{"other lists", a.Presence, []probe{b, elsewhere}, "", false, true, "c was told to ask others:1, and this node all:1"},
+		{"no number", a.Presence, []probe{b, without}, "", false, true, "c was started without bootstrap-expect"},
+		{"one name twice", a.Presence, []probe{b, twin}, "", false, true, "two nodes are called b (b.1, b.2)"},
+		{"too many", a.Presence, []probe{b, c, sees("4", here("d", 3))}, "", false, true, "4 nodes are there (a,b,c,d), but bootstrap-expect is 3"},
 	} {
 		d := decide(test.self, test.seen)
 		if strings.Join(d.join, ",") != test.join || d.found != test.found || d.loud != test.loud || !strings.Contains(d.wait, test.wait) || (test.wait == "") != (d.wait == "") {
@@ -69,7 +69,7 @@ type field struct {
 	mu    sync.Mutex
 	rng   *rand.Rand
 	drops int // per 100 calls
-	nodes map[string]*musterer
+	nodes map[string]*founder
 	// cut are addresses that no node reaches.
 	cut map[string]bool
 	// hides is how many addresses of 100 a look-up leaves out at random.
@@ -78,34 +78,34 @@ type field struct {
 	views map[string][]string
 }
 
-// musterer is one node; promised stands for its folder.
-type musterer struct {
-	f        *field
-	name     string
-	addr     string
-	muster   *Muster
-	promised string
+// founder is one node; promised stands for its folder.
+type founder struct {
+	f         *field
+	name      string
+	addr      string
+	bootstrap *Bootstrap
+	promised  string
 	// cluster is set once it belongs to one.
 	cluster string
 }
 
 func newField(t *testing.T, nodes int) *field {
-	f := &field{t: t, rng: rand.New(rand.NewPCG(1, uint64(nodes))), nodes: map[string]*musterer{}, cut: map[string]bool{}}
+	f := &field{t: t, rng: rand.New(rand.NewPCG(1, uint64(nodes))), nodes: map[string]*founder{}, cut: map[string]bool{}}
 	for i := range nodes {
-		n := &musterer{f: f, name: fmt.Sprintf("n%d", i), addr: fmt.Sprintf("10.0.0.%d:1", i)}
+		n := &founder{f: f, name: fmt.Sprintf("n%d", i), addr: fmt.Sprintf("10.0.0.%d:1", i)}
 		f.nodes[n.addr] = n
 	}
 	return f
 }
 
-// Promised and Promise implement Book.
-func (n *musterer) Promised() string {
+// Promised and Promise implement PromiseStore.
+func (n *founder) Promised() string {
 	n.f.mu.Lock()
 	defer n.f.mu.Unlock()
 	return n.promised
 }
 
-func (n *musterer) Promise(name string) error {
+func (n *founder) Promise(name string) error {
 	n.f.mu.Lock()
 	defer n.f.mu.Unlock()
 	n.promised = name
@@ -113,7 +113,7 @@ func (n *musterer) Promise(name string) error {
 }
 
 // Call implements Caller.
-func (n *musterer) Call(ctx context.Context, addr string, _ uint8, payload []byte) ([]byte, error) {
+func (n *founder) Call(ctx context.Context, addr string, _ uint8, payload []byte) ([]byte, error) {
 	f := n.f
 	f.mu.Lock()
 	to := f.nodes[addr]
@@ -123,8 +123,8 @@ func (n *musterer) Call(ctx context.Context, addr string, _ uint8, payload []byt
 	case to == nil || lost:
 	case to.cluster != "":
 		serve = to.serveMember
-	case to.muster != nil:
-		serve = to.muster.Serve
+	case to.bootstrap != nil:
+		serve = to.bootstrap.Serve
 	}
 	f.mu.Unlock()
 	if serve == nil {
@@ -140,16 +140,16 @@ func (n *musterer) Call(ctx context.Context, addr string, _ uint8, payload []byt
 	}
 }
 
-// serveMember is the door of a node that has a cluster.
-func (n *musterer) serveMember(payload []byte, reply func([]byte)) {
+// serveMember answers for a node that has a cluster.
+func (n *founder) serveMember(payload []byte, reply func([]byte)) {
 	var k knock
 	_ = json.Unmarshal(payload, &k)
 	n.f.mu.Lock()
 	id := n.cluster
 	n.f.mu.Unlock()
 	switch k.Verb {
-	case knockMuster:
-		answerKnock(reply, bodyOf(Present{ID: meta.NodeID(n.name), Name: n.name, ClusterID: id}))
+	case knockPresence:
+		answerKnock(reply, bodyOf(Presence{ID: meta.NodeID(n.name), Name: n.name, ClusterID: id}))
 	case knockJoin:
 		answerKnock(reply, bodyOf(Welcome{ClusterID: id, Creation: meta.Creation{LockSlots: 1, HeartbeatMs: 1, ElectionMs: 1, Seeds: make([]meta.HashSeed, 1)}}))
 	default:
@@ -157,16 +157,16 @@ func (n *musterer) serveMember(payload []byte, reply func([]byte)) {
 	}
 }
 
-// start runs a node's muster until the node has a cluster or ctx ends. A node that founds one sends
+// start runs a node's Bootstrap until the node has a cluster or ctx ends. A node that founds one sends
 // to founded.
-func (f *field) start(ctx context.Context, wg *sync.WaitGroup, n *musterer, expect int, founded chan<- string) {
-	m := NewMuster(MusterConfig{
+func (f *field) start(ctx context.Context, wg *sync.WaitGroup, n *founder, expect int, founded chan<- string) {
+	m := NewBootstrap(BootstrapConfig{
 		Request: JoinRequest{Node: meta.Node{ID: meta.NodeID(n.name + ".1"), Name: n.name}}, Expect: expect,
-		Join: []string{"all:1"}, Caller: n, Book: n, Log: quietLog(), LookupHost: f.lookupFor(n.name),
+		Join: []string{"all:1"}, Caller: n, Promises: n, Log: quietLog(), LookupHost: f.lookupFor(n.name),
 	})
 	m.pause = time.Millisecond
 	f.mu.Lock()
-	n.muster = m
+	n.bootstrap = m
 	f.mu.Unlock()
 	wg.Go(func() {
 		w, err := m.Run(ctx)
@@ -342,15 +342,15 @@ func TestAFounderThatLostItsDiskJoins(t *testing.T) {
 func TestAPromiseIsGivenOnceAndOnlyToALowerNameThatExpectsTheSame(t *testing.T) {
 	f := newField(t, 3)
 	n := f.nodes["10.0.0.1:1"]
-	n.muster = NewMuster(MusterConfig{Request: JoinRequest{Node: meta.Node{ID: "n1.1", Name: "n1"}}, Expect: 3, Join: []string{"all:1"}, Book: n, Log: quietLog()})
+	n.bootstrap = NewBootstrap(BootstrapConfig{Request: JoinRequest{Node: meta.Node{ID: "n1.1", Name: "n1"}}, Expect: 3, Join: []string{"all:1"}, Promises: n, Log: quietLog()})
 	from := f.nodes["10.0.0.0:1"]
-	asks := func(p Present) error {
+	asks := func(p Presence) error {
 		var got Promise
 		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 		defer cancel()
 		return ask(ctx, from, n.addr, knockPromise, p, &got)
 	}
-	for _, p := range []Present{here("n2", 3), here("n0", 5), {Name: "n0", Expect: 3, Join: []string{"others:1"}}, {}} {
+	for _, p := range []Presence{here("n2", 3), here("n0", 5), {Name: "n0", Expect: 3, Join: []string{"others:1"}}, {}} {
 		if err := asks(p); err == nil || n.promised != "" {
 			t.Errorf("%+v was promised something: %v", p, err)
 		}

@@ -8,8 +8,8 @@ import (
 	"lockstep/cluster/meta"
 )
 
-// careRequest is an order of an operator that changes no quorum.
-type careRequest struct {
+// roleRequest is an order of an operator that changes no quorum.
+type roleRequest struct {
 	// Node is an id or a name.
 	Node string `json:"node"`
 	// Drain, if not nil, says whether the node is drained from now on.
@@ -22,16 +22,16 @@ type careRequest struct {
 // hands over the leaderships that it has. It also loses its replicas, as far as other nodes can
 // take them.
 func (r *Registrar) MarkDrained(ctx context.Context, node string, on bool) (meta.NodeID, error) {
-	return order(ctx, r.cfg.Courier, meta.GroupID, verbCare, careRequest{Node: node, Drain: &on})
+	return order(ctx, r.cfg.LeaderRPC, meta.GroupID, verbRole, roleRequest{Node: node, Drain: &on})
 }
 
 // Promote lets a learner vote in every group, as soon as it has caught up.
 func (r *Registrar) Promote(ctx context.Context, node string) (meta.NodeID, error) {
-	return order(ctx, r.cfg.Courier, meta.GroupID, verbCare, careRequest{Node: node, Promote: true})
+	return order(ctx, r.cfg.LeaderRPC, meta.GroupID, verbRole, roleRequest{Node: node, Promote: true})
 }
 
-func (r *Registrar) care(ctx context.Context, _ uint32, body []byte) ([]byte, error) {
-	var req careRequest
+func (r *Registrar) setRole(ctx context.Context, _ uint32, body []byte) ([]byte, error) {
+	var req roleRequest
 	if err := json.Unmarshal(body, &req); err != nil || req.Promote == (req.Drain != nil) {
 		return nil, ErrBadRequest
 	}

@@ -13,26 +13,26 @@ import (
 	"time"
 
 	"lockstep/cluster/meta"
-	"lockstep/cluster/meta/courier"
+	"lockstep/cluster/meta/leaderrpc"
 	"lockstep/cluster/secret"
 )
 
 const (
-	knockMuster  = "muster"
-	knockPromise = "promise"
+	knockPresence = "muster"
+	knockPromise  = "promise"
 
-	// musterAddrsMax bounds how many addresses behind the names are asked.
-	musterAddrsMax = 128
-	// musterTimeout bounds one question, and the look-up of one name.
-	musterTimeout = 2 * time.Second
-	musterPause   = 500 * time.Millisecond
-	// musterJoinTimeout bounds an attempt to join. After it the node looks again: the node that it
+	// bootstrapAddrsMax bounds how many addresses behind the names are asked.
+	bootstrapAddrsMax = 128
+	// bootstrapTimeout bounds one question, and the look-up of one name.
+	bootstrapTimeout = 2 * time.Second
+	bootstrapPause   = 500 * time.Millisecond
+	// bootstrapJoinTimeout bounds an attempt to join. After it the node looks again: the node that it
 	// asked may have lost its disk.
-	musterJoinTimeout = 20 * time.Second
+	bootstrapJoinTimeout = 20 * time.Second
 )
 
-// Present is what a node reports about itself at a muster.
-type Present struct {
+// Presence is what a node reports about itself when a cluster is founded.
+type Presence struct {
 	ID   meta.NodeID `json:"id"`
 	Name string      `json:"name"`
 	// ClusterID is the cluster that the node belongs to; it is empty if the node's folder is empty.
@@ -48,8 +48,8 @@ type Promise struct {
 	To string `json:"to"`
 }
 
-// Book keeps a promise on disk.
-type Book interface {
+// PromiseStore keeps a promise on disk.
+type PromiseStore interface {
 	// Promised is the name of the node to which this one has promised that it may found the
 	// cluster. It is empty if there is no promise.
 	Promised() string
@@ -57,8 +57,8 @@ type Book interface {
 	Promise(name string) error
 }
 
-// MusterConfig is the configuration of a Muster.
-type MusterConfig struct {
+// BootstrapConfig is the configuration of a Bootstrap.
+type BootstrapConfig struct {
 	// Request is the request with which this node joins.
 	Request JoinRequest
 	// Expect is the number of nodes that must be there for one to found a cluster.
@@ -68,11 +68,11 @@ type MusterConfig struct {
 	Caller Caller
 	// LookupHost finds the addresses behind a name; it is called for each try.
 	LookupHost func(ctx context.Context, host string) ([]string, error)
-	Book       Book
+	Promises   PromiseStore
 	Log        *slog.Logger
 }
 
-// Muster founds a cluster without a node that was told to bootstrap it. All nodes are started
+// Bootstrap founds a cluster without a node that was told to bootstrap it. All nodes are started
 // alike. A node with an empty folder asks every node behind the names that it was given:
 //
 //   - If any of them belongs to a cluster, it joins that cluster.
@@ -85,9 +85,9 @@ type MusterConfig struct {
 // remembers the first, and it waits while it cannot reach one of them. Two nodes never both found a
 // cluster: each needs the promise of all nodes that it counts, a node gives its promise to one name
 // only, and promises are kept on disk.
-type Muster struct {
-	cfg  MusterConfig
-	self Present
+type Bootstrap struct {
+	cfg  BootstrapConfig
+	self Presence
 	// mu makes a decision of several steps atomic. It guards open, and promises.
 	mu   sync.Mutex
 	open int
@@ -98,83 +98,83 @@ type Muster struct {
 	saidAt time.Time
 }
 
-// NewMuster returns a muster. Serve may be called at once.
-func NewMuster(cfg MusterConfig) *Muster {
+// NewBootstrap returns a Bootstrap. Serve may be called at once.
+func NewBootstrap(cfg BootstrapConfig) *Bootstrap {
 	join := slices.Clone(cfg.Join)
 	slices.Sort(join)
 	n := cfg.Request.Node
-	return &Muster{cfg: cfg, pause: musterPause, self: Present{ID: n.ID, Name: n.Name, Expect: cfg.Expect, Join: slices.Compact(join)}}
+	return &Bootstrap{cfg: cfg, pause: bootstrapPause, self: Presence{ID: n.ID, Name: n.Name, Expect: cfg.Expect, Join: slices.Compact(join)}}
 }
 
 // Run looks for a cluster until this node should found one (nil, nil), a cluster has let it in, it
 // is refused for good, or ctx ends.
-func (m *Muster) Run(ctx context.Context) (*Welcome, error) {
-	m.cfg.Log.Info("the folder is empty: looking for a cluster to join, or for enough nodes to found one",
-		"expected", m.self.Expect, "asked", strings.Join(m.self.Join, ","))
+func (b *Bootstrap) Run(ctx context.Context) (*Welcome, error) {
+	b.cfg.Log.Info("the folder is empty: looking for a cluster to join, or for enough nodes to found one",
+		"expected", b.self.Expect, "asked", strings.Join(b.self.Join, ","))
 	for {
-		seen := m.call(ctx)
-		d := decide(m.self, seen)
+		seen := b.probeAll(ctx)
+		d := decide(b.self, seen)
 		switch {
 		case len(d.join) > 0:
-			w, err := m.join(ctx, d.join)
-			if err == nil || ctx.Err() == nil && errors.As(err, new(*courier.Refusal)) {
+			w, err := b.join(ctx, d.join)
+			if err == nil || ctx.Err() == nil && errors.As(err, new(*leaderrpc.Refusal)) {
 				return w, err
 			}
 			d.wait = err.Error()
 		case d.found:
-			if d.wait = m.collectPromises(ctx, seen); d.wait == "" {
-				m.cfg.Log.Info("all are there and none belongs to a cluster; this node has the lowest name and founds it", "nodes", m.self.Expect)
+			if d.wait = b.collectPromises(ctx, seen); d.wait == "" {
+				b.cfg.Log.Info("all are there and none belongs to a cluster; this node has the lowest name and founds it", "nodes", b.self.Expect)
 				return nil, nil
 			}
 		}
-		m.say(d)
-		if !sleep(ctx, m.pause) {
+		b.logWait(d)
+		if !sleep(ctx, b.pause) {
 			return nil, fmt.Errorf("no cluster to join, and none could be founded: %w (%s)", ctx.Err(), d.wait)
 		}
 	}
 }
 
-// say logs why the node waits: at once if the reason is new, else every joinSayEvery.
-func (m *Muster) say(d decision) {
-	if d.wait == m.said && time.Since(m.saidAt) < joinSayEvery {
+// logWait logs why the node waits: at once if the reason is new, else every joinSayEvery.
+func (b *Bootstrap) logWait(d decision) {
+	if d.wait == b.said && time.Since(b.saidAt) < joinSayEvery {
 		return
 	}
-	m.said, m.saidAt = d.wait, time.Now()
+	b.said, b.saidAt = d.wait, time.Now()
 	if d.loud {
-		m.cfg.Log.Error("no cluster can be founded", "reason", d.wait)
+		b.cfg.Log.Error("no cluster can be founded", "reason", d.wait)
 		return
 	}
-	m.cfg.Log.Info("waiting", "reason", d.wait)
+	b.cfg.Log.Info("waiting", "reason", d.wait)
 }
 
 // join asks the nodes of a cluster at addrs to let this node in.
-func (m *Muster) join(ctx context.Context, addrs []string) (*Welcome, error) {
-	ctx, cancel := context.WithTimeout(ctx, musterJoinTimeout)
+func (b *Bootstrap) join(ctx context.Context, addrs []string) (*Welcome, error) {
+	ctx, cancel := context.WithTimeout(ctx, bootstrapJoinTimeout)
 	defer cancel()
-	w, err := Join(ctx, m.cfg.Caller, addrs, m.cfg.Request, m.cfg.Log)
+	w, err := Join(ctx, b.cfg.Caller, addrs, b.cfg.Request, b.cfg.Log)
 	if err != nil {
 		return nil, err
 	}
 	return &w, nil
 }
 
-// sighting is the result of asking one address.
-type sighting struct {
+// probe is the result of asking one address.
+type probe struct {
 	addr string
-	Present
+	Presence
 	err error
 }
 
-// call asks all addresses in parallel.
-func (m *Muster) call(ctx context.Context) []sighting {
-	addrs, seen := m.resolve(ctx)
-	answers := make(chan sighting, len(addrs))
+// probeAll asks all addresses in parallel.
+func (b *Bootstrap) probeAll(ctx context.Context) []probe {
+	addrs, seen := b.resolve(ctx)
+	answers := make(chan probe, len(addrs))
 	for _, addr := range addrs {
 		go func() {
-			ctx, cancel := context.WithTimeout(ctx, musterTimeout)
+			ctx, cancel := context.WithTimeout(ctx, bootstrapTimeout)
 			defer cancel()
-			s := sighting{addr: addr}
-			s.err = ask(ctx, m.cfg.Caller, addr, knockMuster, m.self, &s.Present)
+			s := probe{addr: addr}
+			s.err = ask(ctx, b.cfg.Caller, addr, knockPresence, b.self, &s.Presence)
 			if s.err == nil && (s.ID == "" || s.Name == "") {
 				s.err = errors.New("it does not say who it is")
 			}
@@ -184,27 +184,27 @@ func (m *Muster) call(ctx context.Context) []sighting {
 	for range addrs {
 		seen = append(seen, <-answers)
 	}
-	slices.SortFunc(seen, func(a, b sighting) int { return strings.Compare(a.addr, b.addr) })
+	slices.SortFunc(seen, func(a, b probe) int { return strings.Compare(a.addr, b.addr) })
 	return seen
 }
 
 // resolve finds all addresses behind the names. A name without an address gives an empty
-// sighting.
-func (m *Muster) resolve(ctx context.Context) (addrs []string, unknown []sighting) {
-	for _, entry := range m.self.Join {
+// probe.
+func (b *Bootstrap) resolve(ctx context.Context) (addrs []string, unknown []probe) {
+	for _, entry := range b.self.Join {
 		host, port, err := net.SplitHostPort(entry)
 		if err != nil {
-			unknown = append(unknown, sighting{addr: entry, err: err})
+			unknown = append(unknown, probe{addr: entry, err: err})
 			continue
 		}
-		lookup, cancel := context.WithTimeout(ctx, musterTimeout)
-		ips, err := m.cfg.LookupHost(lookup, host)
+		lookup, cancel := context.WithTimeout(ctx, bootstrapTimeout)
+		ips, err := b.cfg.LookupHost(lookup, host)
 		cancel()
 		if err == nil && len(ips) == 0 {
 			err = errors.New("the name has no address")
 		}
 		if err != nil {
-			unknown = append(unknown, sighting{addr: entry, err: err})
+			unknown = append(unknown, probe{addr: entry, err: err})
 		}
 		for _, ip := range ips {
 			addrs = append(addrs, net.JoinHostPort(ip, port))
@@ -212,9 +212,9 @@ func (m *Muster) resolve(ctx context.Context) (addrs []string, unknown []sightin
 	}
 	slices.Sort(addrs)
 	addrs = slices.Compact(addrs)
-	if more := len(addrs) - musterAddrsMax; more > 0 {
-		unknown = append(unknown, sighting{addr: "the rest", err: fmt.Errorf("%d addresses are more than the %d that are asked", len(addrs), musterAddrsMax)})
-		addrs = addrs[:musterAddrsMax]
+	if more := len(addrs) - bootstrapAddrsMax; more > 0 {
+		unknown = append(unknown, probe{addr: "the rest", err: fmt.Errorf("%d addresses are more than the %d that are asked", len(addrs), bootstrapAddrsMax)})
+		addrs = addrs[:bootstrapAddrsMax]
 	}
 	return addrs, unknown
 }
@@ -228,10 +228,10 @@ type decision struct {
 	loud bool
 }
 
-// decide applies the rule of Muster to the results of one look.
-func decide(self Present, seen []sighting) decision {
+// decide applies the rule of Bootstrap to the results of one look.
+func decide(self Presence, seen []probe) decision {
 	clusters := map[string][]string{}
-	present := map[meta.NodeID]Present{self.ID: self}
+	present := map[meta.NodeID]Presence{self.ID: self}
 	var silent, astray []string
 	for _, s := range seen {
 		switch {
@@ -242,7 +242,7 @@ func decide(self Present, seen []sighting) decision {
 		case s.ClusterID != "":
 			clusters[s.ClusterID] = append(clusters[s.ClusterID], s.addr)
 		default:
-			present[s.ID] = s.Present
+			present[s.ID] = s.Presence
 		}
 	}
 	switch {
@@ -277,7 +277,7 @@ func decide(self Present, seen []sighting) decision {
 }
 
 // disagreement names a node whose settings differ from this node's. It returns "" if there is none.
-func disagreement(self Present, present map[meta.NodeID]Present) string {
+func disagreement(self Presence, present map[meta.NodeID]Presence) string {
 	var found []string
 	byName := map[string]meta.NodeID{}
 	for id, p := range present {
@@ -298,7 +298,7 @@ func disagreement(self Present, present map[meta.NodeID]Present) string {
 	return strings.Join(found, "; ")
 }
 
-func namesOf(present map[meta.NodeID]Present) []string {
+func namesOf(present map[meta.NodeID]Presence) []string {
 	var names []string
 	for _, p := range present {
 		names = append(names, p.Name)
@@ -309,19 +309,19 @@ func namesOf(present map[meta.NodeID]Present) []string {
 
 // collectPromises asks all nodes, this one first, for the promise to follow this node. It returns
 // why this node must not found the cluster, or "".
-func (m *Muster) collectPromises(ctx context.Context, seen []sighting) string {
-	if to, err := m.promise(m.self.Name); err != nil || to != m.self.Name {
+func (b *Bootstrap) collectPromises(ctx context.Context, seen []probe) string {
+	if to, err := b.promise(b.self.Name); err != nil || to != b.self.Name {
 		return refusedPromise("this node", to, err)
 	}
 	for _, s := range seen {
-		if s.ID == m.self.ID {
+		if s.ID == b.self.ID {
 			continue
 		}
-		ctx, cancel := context.WithTimeout(ctx, musterTimeout)
+		ctx, cancel := context.WithTimeout(ctx, bootstrapTimeout)
 		var p Promise
-		err := ask(ctx, m.cfg.Caller, s.addr, knockPromise, m.self, &p)
+		err := ask(ctx, b.cfg.Caller, s.addr, knockPromise, b.self, &p)
 		cancel()
-		if err != nil || p.To != m.self.Name {
+		if err != nil || p.To != b.self.Name {
 			return refusedPromise(s.Name, p.To, err)
 		}
 	}
@@ -337,13 +337,13 @@ func refusedPromise(who, to string, err error) string {
 
 // promise returns the name of the node that this one has promised to follow. It promises to follow
 // name if it has promised nothing yet.
-func (m *Muster) promise(name string) (string, error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if to := m.cfg.Book.Promised(); to != "" {
+func (b *Bootstrap) promise(name string) (string, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if to := b.cfg.Promises.Promised(); to != "" {
 		return to, nil
 	}
-	if err := m.cfg.Book.Promise(name); err != nil {
+	if err := b.cfg.Promises.Promise(name); err != nil {
 		return "", err
 	}
 	return name, nil
@@ -351,43 +351,43 @@ func (m *Muster) promise(name string) (string, error) {
 
 // Serve answers a request of KindKnock while the node has no cluster. It does
 // not block; reply is called once, from any goroutine.
-func (m *Muster) Serve(payload []byte, reply func([]byte)) {
+func (b *Bootstrap) Serve(payload []byte, reply func([]byte)) {
 	var k knock
-	var from Present
+	var from Presence
 	if json.Unmarshal(payload, &k) != nil || len(k.Body) > 0 && json.Unmarshal(k.Body, &from) != nil {
 		answerKnock(reply, knockAnswer{Refusal: ErrBadRequest})
 		return
 	}
 	switch k.Verb {
-	case knockMuster:
-		answerKnock(reply, bodyOf(m.self))
+	case knockPresence:
+		answerKnock(reply, bodyOf(b.self))
 	case knockPromise:
-		m.servePromise(from, reply)
+		b.servePromise(from, reply)
 	default:
 		answerKnock(reply, knockAnswer{Again: "this node has no cluster yet"})
 	}
 }
 
 // servePromise writes to disk, so it works in the background.
-func (m *Muster) servePromise(to Present, reply func([]byte)) {
-	m.mu.Lock()
-	busy := m.open >= knocksMax
+func (b *Bootstrap) servePromise(to Presence, reply func([]byte)) {
+	b.mu.Lock()
+	busy := b.open >= knocksMax
 	if !busy {
-		m.open++
+		b.open++
 	}
-	m.mu.Unlock()
+	b.mu.Unlock()
 	switch {
 	case busy:
 		answerKnock(reply, knockAnswer{Again: "this node has no time for promises now"})
 		return
-	case to.Expect != m.self.Expect || !slices.Equal(to.Join, m.self.Join) || to.Name == "" || to.Name >= m.self.Name:
-		m.done()
+	case to.Expect != b.self.Expect || !slices.Equal(to.Join, b.self.Join) || to.Name == "" || to.Name >= b.self.Name:
+		b.done()
 		answerKnock(reply, knockAnswer{Again: fmt.Sprintf("%q is not to found this node's cluster", to.Name)})
 		return
 	}
 	go func() {
-		defer m.done()
-		name, err := m.promise(to.Name)
+		defer b.done()
+		name, err := b.promise(to.Name)
 		if err != nil {
 			answerKnock(reply, knockAnswer{Again: err.Error()})
 			return
@@ -396,10 +396,10 @@ func (m *Muster) servePromise(to Present, reply func([]byte)) {
 	}()
 }
 
-func (m *Muster) done() {
-	m.mu.Lock()
-	m.open--
-	m.mu.Unlock()
+func (b *Bootstrap) done() {
+	b.mu.Lock()
+	b.open--
+	b.mu.Unlock()
 }
 
 // bodyOf returns an answer with a body.

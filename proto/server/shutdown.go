@@ -10,11 +10,11 @@ import (
 	"lockstep/proto/poll"
 )
 
-// hold keeps back data sent from now on until the connection ends, or for a fifth
+// holdLastReply keeps back data sent from now on until the connection ends, or for a fifth
 // of a second where the system supports it. The last reply and the end then arrive
 // in one packet: a client that has the reply knows that no further command is
 // taken.
-func hold(conn net.Conn) { control(conn, cork) }
+func holdLastReply(conn net.Conn) { control(conn, cork) }
 
 // unreadMost is how long a closing server waits while connections have unread input.
 const unreadMost = 2 * time.Second
@@ -26,11 +26,11 @@ const unreadMost = 2 * time.Second
 func (s *Server) awaitUnread(ctx context.Context) {
 	end := time.Now().Add(unreadMost)
 	// Input that was read a moment ago may not count as under way yet.
-	for quiet := 0; quiet < 2 && ctx.Err() == nil && (s.active.Load() > 0 || time.Now().Before(end)); pause(ctx, 2*time.Millisecond) {
+	for idle := 0; idle < 2 && ctx.Err() == nil && (s.active.Load() > 0 || time.Now().Before(end)); pause(ctx, 2*time.Millisecond) {
 		if s.hasUnread() || s.atWork() {
-			quiet = 0
+			idle = 0
 		} else {
-			quiet++
+			idle++
 		}
 	}
 }
@@ -81,15 +81,15 @@ func control(conn any, f func(fd uintptr)) {
 	}
 }
 
-// seeOffTime is how long a client has to notice that its connection ends.
-const seeOffTime = 50 * time.Millisecond
+// lingerTime is how long a client has to notice that its connection ends.
+const lingerTime = 50 * time.Millisecond
 
-// seeOff ends a connection so that the last replies arrive. If it were closed while
+// linger ends a connection so that the last replies arrive. If it were closed while
 // input still arrives, the kernel would reset it and discard what the client has
 // not read yet. The input is not run.
-func seeOff(conn net.Conn) {
+func linger(conn net.Conn) {
 	half, ok := conn.(interface{ CloseWrite() error })
-	if !ok || half.CloseWrite() != nil || conn.SetReadDeadline(time.Now().Add(seeOffTime)) != nil {
+	if !ok || half.CloseWrite() != nil || conn.SetReadDeadline(time.Now().Add(lingerTime)) != nil {
 		return
 	}
 	_, _ = io.Copy(io.Discard, conn)

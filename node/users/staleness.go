@@ -8,7 +8,7 @@ import (
 
 	"lockstep/cluster/membership"
 	"lockstep/cluster/meta"
-	"lockstep/cluster/meta/courier"
+	"lockstep/cluster/meta/leaderrpc"
 	"lockstep/cluster/raftio"
 	"lockstep/node/config"
 	"lockstep/node/member"
@@ -24,7 +24,7 @@ import (
 const Verb = "users.changes"
 
 // Serve answers Verb on the meta group's leader.
-func Serve(m *member.Member) courier.Handler {
+func Serve(m *member.Member) leaderrpc.Handler {
 	return func(ctx context.Context, _ uint32, _ []byte) ([]byte, error) {
 		if err := membership.NewReplica(m.MetaGroup).Confirm(ctx); err != nil {
 			return nil, err
@@ -35,7 +35,7 @@ func Serve(m *member.Member) courier.Handler {
 
 // confirm returns nil once this node has all changes of users that were made before the call.
 func (u *Users) confirm(ctx context.Context) error {
-	body, err := u.Member.Courier.Do(ctx, meta.GroupID, Verb, nil)
+	body, err := u.Member.LeaderRPC.Do(ctx, meta.GroupID, Verb, nil)
 	if err != nil {
 		return err
 	}
@@ -133,12 +133,12 @@ func (d *doubter) age() time.Duration { return d.now() - time.Duration(d.confirm
 func (d *doubter) run(ctx context.Context) {
 	for ctx.Err() == nil {
 		pause := d.ask(ctx)
-		left := d.judge()
+		left := d.applyDoubt()
 		if left > 0 {
 			pause = min(pause, left)
 		}
 		sleepFor(ctx, pause)
-		d.judge()
+		d.applyDoubt()
 	}
 }
 
@@ -162,8 +162,8 @@ func (d *doubter) ask(ctx context.Context) (pause time.Duration) {
 	return pause
 }
 
-// judge applies the current doubt, and returns for how long it will last.
-func (d *doubter) judge() (left time.Duration) {
+// applyDoubt applies the current doubt, and returns for how long it will last.
+func (d *doubter) applyDoubt() (left time.Duration) {
 	doubt, left := d.bounds().at(d.age())
 	if doubt != d.doubt {
 		d.doubt = doubt

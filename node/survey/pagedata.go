@@ -15,16 +15,16 @@ import (
 	"lockstep/node/process"
 )
 
-// KindSight asks a node for the data that the page shows about it. The payload is, in decimal, for
+// KindPageData asks a node for the data that the page shows about it. The payload is, in decimal, for
 // how many seconds samples are wanted; 0 asks for everything except samples. The answer is JSON of
-// a page.Told.
-const KindSight uint8 = 36
+// a page.NodeReport.
+const KindPageData uint8 = 36
 
 const (
-	// sightEvery is how often a node takes a sample.
-	sightEvery = time.Second
-	// sightTimeout is how long a node may take to answer.
-	sightTimeout = Timeout
+	// sampleEvery is how often a node takes a sample.
+	sampleEvery = time.Second
+	// pageDataTimeout is how long a node may take to answer.
+	pageDataTimeout = Timeout
 	// placementFor is how long a report on placement is shown again, because its forecast takes
 	// time.
 	placementFor = 5 * time.Second
@@ -33,7 +33,7 @@ const (
 // Watch takes a sample once a second and checks who leads the meta group, until the node stops. It
 // only reads counters, so it delays no command and adds no work to any.
 func (v *Survey) Watch() {
-	t := time.NewTicker(sightEvery)
+	t := time.NewTicker(sampleEvery)
 	defer t.Stop()
 	before := v.countersNow()
 	v.seeMetaLeader()
@@ -72,9 +72,9 @@ func (v *Survey) seeMetaLeader() {
 	}
 }
 
-// told is this node's answer to KindSight for a number of seconds.
-func (v *Survey) told(seconds int) page.Told {
-	t := page.Told{ID: string(v.Self.ID()), NowMs: time.Now().UnixMilli()}
+// nodeReport is this node's answer to KindPageData for a number of seconds.
+func (v *Survey) nodeReport(seconds int) page.NodeReport {
+	t := page.NodeReport{ID: string(v.Self.ID()), NowMs: time.Now().UnixMilli()}
 	if seconds > 0 {
 		t.Series = v.history.Last(seconds)
 		t.Series.Boot = v.Boot
@@ -84,12 +84,12 @@ func (v *Survey) told(seconds int) page.Told {
 	t.DiskFreeBytes, t.DiskBytes, _ = process.Disk(v.Folder.Dir())
 	t.DiskSlow, t.Unknown = v.history.Recent()
 	t.Changes = v.changes.All()
-	v.tellLed(&t)
+	v.addLed(&t)
 	return t
 }
 
-// tellLed adds the groups that this node leads, and the locks there.
-func (v *Survey) tellLed(t *page.Told) {
+// addLed adds the groups that this node leads, and the locks there.
+func (v *Survey) addLed(t *page.NodeReport) {
 	leads := map[int]bool{}
 	for _, s := range v.Shards() {
 		st := s.Group().Stats()
@@ -113,14 +113,14 @@ func (v *Survey) tellLed(t *page.Told) {
 	t.Locks, t.Hot = page.MostWaitedFor(t.Locks, t.Hot)
 }
 
-// ServeSight answers KindSight.
-func (v *Survey) ServeSight(payload []byte, reply func([]byte)) {
+// ServePageData answers KindPageData.
+func (v *Survey) ServePageData(payload []byte, reply func([]byte)) {
 	seconds, err := strconv.Atoi(string(payload))
 	if err != nil || !v.Ready.Load() {
 		reply(nil)
 		return
 	}
-	t := v.told(seconds)
+	t := v.nodeReport(seconds)
 	data, err := json.Marshal(&t)
 	if err != nil {
 		data = nil
@@ -128,24 +128,24 @@ func (v *Survey) ServeSight(payload []byte, reply func([]byte)) {
 	reply(data)
 }
 
-// askSight asks all nodes. The entry of a node that does not answer is empty.
-func (v *Survey) askSight(ctx context.Context, nodes []meta.Node, seconds int) []page.Told {
-	ctx, cancel := context.WithTimeout(ctx, sightTimeout)
+// askPageData asks all nodes. The entry of a node that does not answer is empty.
+func (v *Survey) askPageData(ctx context.Context, nodes []meta.Node, seconds int) []page.NodeReport {
+	ctx, cancel := context.WithTimeout(ctx, pageDataTimeout)
 	defer cancel()
-	all := make([]page.Told, len(nodes))
+	all := make([]page.NodeReport, len(nodes))
 	var wait caught.Group
 	for i, known := range nodes {
 		wait.Go(func() {
 			if known.ID == v.Self.ID() {
-				all[i] = v.told(seconds)
+				all[i] = v.nodeReport(seconds)
 				return
 			}
-			answer, err := v.Transport.Call(ctx, known.PeerAddr, KindSight, strconv.AppendInt(nil, int64(seconds), 10))
+			answer, err := v.Transport.Call(ctx, known.PeerAddr, KindPageData, strconv.AppendInt(nil, int64(seconds), 10))
 			if err == nil {
 				err = json.Unmarshal(answer, &all[i])
 			}
 			if err != nil || all[i].ID != string(known.ID) {
-				all[i] = page.Told{ID: string(known.ID)}
+				all[i] = page.NodeReport{ID: string(known.ID)}
 			}
 			all[i].ByClock(time.Now().UnixMilli())
 		})
@@ -160,9 +160,9 @@ func (v *Survey) placementLately(ctx context.Context) *placement.Report {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if time.Since(v.placed) >= placementFor {
-		ctx, cancel := context.WithTimeout(ctx, sightTimeout)
+		ctx, cancel := context.WithTimeout(ctx, pageDataTimeout)
 		defer cancel()
-		r, err := placement.Ask(ctx, v.Courier)
+		r, err := placement.Ask(ctx, v.LeaderRPC)
 		if err != nil {
 			r = nil
 		}
@@ -183,14 +183,14 @@ func (p pageSource) Ready() bool { return p.v.Ready.Load() }
 // State implements page.Source.
 func (p pageSource) State(ctx context.Context) *page.State {
 	nodes := p.v.Machine.View().Nodes
-	var told []page.Told
+	var reports []page.NodeReport
 	var report *placement.Report
 	var wait caught.Group
-	wait.Go(func() { told = p.v.askSight(ctx, nodes, 0) })
+	wait.Go(func() { reports = p.v.askPageData(ctx, nodes, 0) })
 	wait.Go(func() { report = p.v.placementLately(ctx) })
 	cluster := p.v.Status(ctx)
 	wait.Wait()
-	s := page.Compose(time.Now().UnixMilli(), cluster, told, report)
+	s := page.Compose(time.Now().UnixMilli(), cluster, reports, report)
 	admin := map[string]string{}
 	for _, node := range nodes {
 		admin[string(node.ID)] = node.AdminAddr
@@ -202,10 +202,10 @@ func (p pageSource) State(ctx context.Context) *page.State {
 // Series implements page.Source.
 func (p pageSource) Series(ctx context.Context, seconds int) []page.NodeSeries {
 	nodes := p.v.Machine.View().Nodes
-	told := p.v.askSight(ctx, nodes, seconds)
+	reports := p.v.askPageData(ctx, nodes, seconds)
 	all := make([]page.NodeSeries, len(nodes))
 	for i, node := range nodes {
-		all[i] = page.NodeSeries{ID: string(node.ID), Name: node.Name, Series: told[i].Series}
+		all[i] = page.NodeSeries{ID: string(node.ID), Name: node.Name, Series: reports[i].Series}
 	}
 	return all
 }

@@ -7,22 +7,22 @@ import (
 	"testing"
 
 	"lockstep/cluster/meta"
-	"lockstep/cluster/meta/courier"
+	"lockstep/cluster/meta/leaderrpc"
 	"lockstep/ground/caught"
 )
 
-// lost returns the door of a node that knows no leader.
-func lost(t *testing.T) *Door {
-	c := courier.New(courier.Config{
+// lost returns the admission of a node that knows no leader.
+func lost(t *testing.T) *Admission {
+	c := leaderrpc.New(leaderrpc.Config{
 		Leader: func(uint32) (string, bool) { return "", false },
 		Peers:  func() []string { return nil },
 	})
 	t.Cleanup(c.Close)
 	m := meta.NewMachine()
-	return NewDoor(DoorConfig{Self: "d.1", Meta: meta.NewClient(m, nil, c, nil), Courier: c})
+	return NewAdmission(AdmissionConfig{Self: "d.1", Meta: meta.NewClient(m, nil, c, nil), LeaderRPC: c})
 }
 
-func TestTheDoorIsBounded(t *testing.T) {
+func TestAdmissionIsBounded(t *testing.T) {
 	d := lost(t)
 	answers := make(chan knockAnswer, 2*knocksMax)
 	serve := func(payload []byte) {
@@ -46,7 +46,7 @@ func TestTheDoorIsBounded(t *testing.T) {
 	if a := <-answers; a.Body == nil {
 		t.Fatalf("joins hold up the rest: %+v", a)
 	}
-	d.cfg.Courier.Close() // makes the waiting ones give up
+	d.cfg.LeaderRPC.Close() // makes the waiting ones give up
 	d.Close()
 	for range knocksMax {
 		if a := <-answers; a.Again == "" {
@@ -59,7 +59,7 @@ func TestTheDoorIsBounded(t *testing.T) {
 	}
 }
 
-func TestGarbageAtTheDoorIsRefused(t *testing.T) {
+func TestGarbageToAdmissionIsRefused(t *testing.T) {
 	d := lost(t)
 	for _, payload := range []string{"", "\xff", "[]", `{"verb":"fly"}`, `{"verb":"standing","body":"a.1"}`, `{"verb":"standing","body":{}}`} {
 		answered := false
@@ -73,11 +73,11 @@ func TestGarbageAtTheDoorIsRefused(t *testing.T) {
 	}
 }
 
-// The door believes a new address only from a member that reports its own.
-func TestTheDoorNotesWhereMembersAre(t *testing.T) {
+// Admission believes a new address only from a member that reports its own.
+func TestAdmissionNotesWhereMembersAre(t *testing.T) {
 	d := lost(t)
 	met := map[meta.NodeID]string{}
-	d.cfg.Met = func(id meta.NodeID, addr string) { met[id] = addr }
+	d.cfg.LearnAddress = func(id meta.NodeID, addr string) { met[id] = addr }
 	question := []byte(`{"verb":"standing","body":{"node":"a.1","peer_addr":"new:1"}}`)
 	for _, from := range []meta.NodeID{"", "b.1"} {
 		d.Serve(Visitor{Member: from}, question, func([]byte) {})
@@ -100,7 +100,7 @@ func TestTheDoorNotesWhereMembersAre(t *testing.T) {
 // TestAJoinThatPanicsEndsAlone: the knocking node gets an answer, and its place becomes free.
 func TestAJoinThatPanicsEndsAlone(t *testing.T) {
 	panics := caught.New(slog.New(slog.NewTextHandler(io.Discard, nil)))
-	d := NewDoor(DoorConfig{Self: "d.1", Panics: panics}) // without a courier
+	d := NewAdmission(AdmissionConfig{Self: "d.1", Panics: panics}) // without a leaderrpc.Client
 	for range 2 * knocksMax {
 		answers := make(chan []byte, 1)
 		d.Serve(Visitor{}, []byte(`{"verb":"join","body":{}}`), func(b []byte) { answers <- b })
@@ -115,9 +115,9 @@ func TestAJoinThatPanicsEndsAlone(t *testing.T) {
 	}
 }
 
-// A node without the cluster's secret is let in only if the door may hand out the secret, and then
+// A node without the cluster's secret is let in only if it may hand out the secret, and then
 // gets it.
-func TestTheDoorHandsTheSecretOnWhereItMay(t *testing.T) {
+func TestAdmissionHandsTheSecretOnWhereItMay(t *testing.T) {
 	join := []byte(`{"verb":"join","body":{}}`)
 	for name, secret := range map[string]func() string{"nobody hands it on": nil, "it is not handed on now": func() string { return "" }} {
 		d := lost(t)

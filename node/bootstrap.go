@@ -26,13 +26,13 @@ func (n *Node) setAside(context.Context) error {
 	return err
 }
 
-// muster looks for a cluster, or for enough nodes to found one. It runs if this node has an empty
+// joinOrFound looks for a cluster, or for enough nodes to found one. It runs if this node has an empty
 // folder and bootstrap-expect is set. When it returns, the node has either joined a cluster or is
 // to found one.
 //
 // It uses a peer port of its own that answers only requests of this search, so that no peer meets a
 // half-opened node.
-func (n *Node) muster(ctx context.Context) error {
+func (n *Node) joinOrFound(ctx context.Context) error {
 	s := n.Config.Current()
 	if n.Self.Phase != identity.Joining || s.BootstrapExpect == 0 {
 		return nil
@@ -51,24 +51,24 @@ func (n *Node) muster(ctx context.Context) error {
 		return inWords(err, "peer-port", s.PeerPort)
 	}
 	defer func() { _ = t.Close() }()
-	m := membership.NewMuster(membership.MusterConfig{
+	b := membership.NewBootstrap(membership.BootstrapConfig{
 		Request: membership.JoinRequest{Node: joining(n.Member, s), Replace: s.Replace},
-		Expect:  s.BootstrapExpect, Join: s.Join, Caller: t, Book: n.Folder, Log: n.Log,
+		Expect:  s.BootstrapExpect, Join: s.Join, Caller: t, Promises: n.Folder, Log: n.Log,
 		LookupHost: net.DefaultResolver.LookupHost,
 	})
-	t.Handle(membership.KindKnock, func(_ transport.Peer, payload []byte, reply func([]byte)) { m.Serve(payload, reply) })
+	t.Handle(membership.KindKnock, func(_ transport.Peer, payload []byte, reply func([]byte)) { b.Serve(payload, reply) })
 	t.Serve()
 	n.supervisor.tellReady("looks for its cluster")
-	w, err := m.Run(ctx)
+	w, err := b.Run(ctx)
 	switch {
 	case err != nil:
 		return err
 	case w == nil:
-		if err = n.secrets.Settle(identity.Founding); err == nil {
+		if err = n.secrets.Ensure(identity.Founding); err == nil {
 			err = errors.Join(n.Folder.FoundPromised(creation(s)), sawKnownVersion(n.Member))
 		}
 	default:
-		err = n.takenIn(w)
+		err = n.recordJoined(w)
 	}
 	n.Self = n.Folder.Identity()
 	return err
@@ -88,10 +88,10 @@ func (n *Node) peerPort(s *config.Settings) transport.Config {
 	}
 }
 
-// takenIn records the answer of the cluster that this node has joined.
-func (n *Node) takenIn(w *membership.Welcome) error {
+// recordJoined records the answer of the cluster that this node has joined.
+func (n *Node) recordJoined(w *membership.Welcome) error {
 	// The secret comes first: a member cannot work without it.
-	if err := n.secrets.Taken(w.Secret); err != nil {
+	if err := n.secrets.KeepJoined(w.Secret); err != nil {
 		return err
 	}
 	if err := errors.Join(n.Folder.Joined(w.ClusterID, w.Creation), n.Folder.SawVersion(w.Version)); err != nil {

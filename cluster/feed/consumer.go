@@ -21,18 +21,18 @@ type Peers interface {
 // Sink receives the changes that come to a gateway. For one shard and kind of feed one
 // goroutine calls it.
 type Sink interface {
-	// Unheard reports a gap: keys of a shard may have changed without a report.
-	Unheard(shard int)
+	// Gap reports a gap: keys of a shard may have changed without a report.
+	Gap(shard int)
 	// Changed reports that a txn changed keys; a nil key stands for all keys.
 	Changed(shard int, by fsm.TxnID, keys [][]byte)
 	// Event reports a keyspace event.
 	Event(shard int, class command.EventClass, event string, db int, key []byte)
-	// Quiet says whether to drop the events of this node's own replica of a shard, because a
+	// Mute says whether to drop the events of this node's own replica of a shard, because a
 	// feed reports them or has reported them.
-	Quiet(shard int, quiet bool)
+	Mute(shard int, muted bool)
 }
 
-// Config is the configuration of an Intake.
+// Config is the configuration of a Consumer.
 type Config struct {
 	Shards int
 	// Node is the incarnation of this node, the gateway.
@@ -69,15 +69,14 @@ const (
 )
 
 const (
-	// reviewEvery is how often an Intake with clients looks for replicas on this node.
+	// reviewEvery is how often a Consumer with clients looks for replicas on this node.
 	reviewEvery = 200 * time.Millisecond
 	// handoverMax is how long a replica may take to run what a feed has reported.
 	handoverMax = 10 * time.Second
 )
 
-// Intake is the consumer of a node: it runs the node's feeds. Any goroutine may call
-// its methods.
-type Intake struct {
+// Consumer is a node as a gateway: it runs the node's feeds. Any goroutine may call its methods.
+type Consumer struct {
 	// Kick makes it look again at what clients want.
 	*stepper.Stepper
 	cfg  Config
@@ -89,35 +88,34 @@ type Intake struct {
 	// gaps counts how often a feed had to begin again. batches counts the received batches.
 	gaps, batches atomic.Uint64
 
-	mu    sync.Mutex // guards what follows
-	tails [kinds][]*tail
-	// quiet are the shards whose own replica's events are dropped.
-	quiet []bool
+	mu      sync.Mutex // guards what follows
+	cursors [kinds][]*cursor
+	// muted are the shards whose own replica's events are dropped.
+	muted []bool
 	// awaited counts the callers that wait for feeds of changes, which they will want.
 	awaited int
-	// moved is closed and replaced when a tail has come to life, or may no longer be
-	// needed.
+	// moved is closed and replaced when a cursor has come to life, or may no longer be needed.
 	moved chan struct{}
 }
 
-// NewIntake returns an intake; Run makes it work.
-func NewIntake(cfg Config) *Intake {
-	in := &Intake{cfg: cfg, pace: usualPace, Stepper: stepper.New(), heard: make([]atomic.Uint64, cfg.Shards), told: make([]atomic.Uint64, cfg.Shards), moved: make(chan struct{}), quiet: make([]bool, cfg.Shards)}
-	for k := range in.tails {
-		in.tails[k] = make([]*tail, cfg.Shards)
+// NewConsumer returns a consumer; Run makes it work.
+func NewConsumer(cfg Config) *Consumer {
+	c := &Consumer{cfg: cfg, pace: usualPace, Stepper: stepper.New(), heard: make([]atomic.Uint64, cfg.Shards), told: make([]atomic.Uint64, cfg.Shards), moved: make(chan struct{}), muted: make([]bool, cfg.Shards)}
+	for k := range c.cursors {
+		c.cursors[k] = make([]*cursor, cfg.Shards)
 	}
-	return in
+	return c
 }
 
 // Heard is the index up to which changes of a shard may have been received. A read whose
 // result a client may keep must see that entry.
-func (in *Intake) Heard(shard int) uint64 { return in.heard[shard].Load() }
+func (c *Consumer) Heard(shard int) uint64 { return c.heard[shard].Load() }
 
 // Told notes that this node's replica of a shard, now closed, has reported the entries up
 // to an index, including their keyspace events. They count as received.
-func (in *Intake) Told(shard int, index uint64) {
-	raise(&in.heard[shard], index)
-	raise(&in.told[shard], index)
+func (c *Consumer) Told(shard int, index uint64) {
+	raise(&c.heard[shard], index)
+	raise(&c.told[shard], index)
 }
 
 // raise makes a position no less than an index.
@@ -130,117 +128,117 @@ func raise(position *atomic.Uint64, index uint64) {
 }
 
 // Run works until ctx ends. It sleeps while no client wants anything.
-func (in *Intake) Run(ctx context.Context) { in.Stepper.Run(ctx, in.review) }
+func (c *Consumer) Run(ctx context.Context) { c.Stepper.Run(ctx, c.review) }
 
 // needsLocked returns what a kind of feed of a shard should report. It returns false if there
 // should be no feed.
-func (in *Intake) needsLocked(kind, shard int) (Want, bool) {
-	changes, events := in.cfg.Wants()
+func (c *Consumer) needsLocked(kind, shard int) (Want, bool) {
+	changes, events := c.cfg.Wants()
 	if kind == kindEvents {
 		// A replica that is cut off reports its events late, but reports all of them.
-		return Want{events}, events != 0 && !in.cfg.Own(shard)
+		return Want{events}, events != 0 && !c.cfg.Own(shard)
 	}
 	// A change reported twice does no harm, so a replica that is cut off still reports.
-	cut := in.cfg.Cut != nil && in.cfg.Cut(shard)
-	return Want{}, (changes || in.awaited > 0) && (cut || !in.cfg.Own(shard))
+	cut := c.cfg.Cut != nil && c.cfg.Cut(shard)
+	return Want{}, (changes || c.awaited > 0) && (cut || !c.cfg.Own(shard))
 }
 
-// review starts and stops tails. It returns the time until the next review, or 0 if there are no
-// tails and none is wanted.
-func (in *Intake) review(ctx context.Context) time.Duration {
-	in.mu.Lock()
-	defer in.mu.Unlock()
-	changes, events := in.cfg.Wants()
-	busy := changes || events != 0 || in.awaited > 0
-	for kind := range in.tails {
-		for i, t := range in.tails[kind] {
-			want, needed := in.needsLocked(kind, i)
+// review starts and stops cursors. It returns the time until the next review, or 0 if there are no
+// cursors and none is wanted.
+func (c *Consumer) review(ctx context.Context) time.Duration {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	changes, events := c.cfg.Wants()
+	busy := changes || events != 0 || c.awaited > 0
+	for kind := range c.cursors {
+		for i, cur := range c.cursors[kind] {
+			want, needed := c.needsLocked(kind, i)
 			switch {
-			case t == nil && needed:
-				in.tails[kind][i] = in.start(ctx, kind, i, want)
-			case t != nil && (!needed || t.want != want):
-				t.ending = true
-				t.cancel()
-			case t == nil && kind == kindEvents:
-				in.quietLocked(i, false) // the replica has come while no feed was open
+			case cur == nil && needed:
+				c.cursors[kind][i] = c.start(ctx, kind, i, want)
+			case cur != nil && (!needed || cur.want != want):
+				cur.ending = true
+				cur.cancel()
+			case cur == nil && kind == kindEvents:
+				c.muteLocked(i, false) // the replica has come while no feed was open
 			}
-			busy = busy || t != nil
+			busy = busy || cur != nil
 		}
 	}
-	in.movedLocked()
+	c.movedLocked()
 	if !busy {
 		return 0
 	}
 	return reviewEvery
 }
 
-// quietLocked drops the events of this node's own replica, or lets them through.
-func (in *Intake) quietLocked(shard int, quiet bool) {
-	if in.quiet[shard] != quiet {
-		in.quiet[shard] = quiet
-		in.cfg.Sink.Quiet(shard, quiet)
+// muteLocked drops the events of this node's own replica, or lets them through.
+func (c *Consumer) muteLocked(shard int, muted bool) {
+	if c.muted[shard] != muted {
+		c.muted[shard] = muted
+		c.cfg.Sink.Mute(shard, muted)
 	}
 }
 
-func (in *Intake) setQuiet(shard int, quiet bool) {
-	in.mu.Lock()
-	defer in.mu.Unlock()
-	in.quietLocked(shard, quiet)
+func (c *Consumer) setMuted(shard int, muted bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.muteLocked(shard, muted)
 }
 
-func (in *Intake) movedLocked() {
-	close(in.moved)
-	in.moved = make(chan struct{})
+func (c *Consumer) movedLocked() {
+	close(c.moved)
+	c.moved = make(chan struct{})
 }
 
-func (in *Intake) start(ctx context.Context, kind, shard int, want Want) *tail {
-	t := &tail{in: in, shard: shard, want: want}
-	ctx, t.cancel = context.WithCancel(ctx)
+func (c *Consumer) start(ctx context.Context, kind, shard int, want Want) *cursor {
+	cur := &cursor{consumer: c, shard: shard, want: want}
+	ctx, cur.cancel = context.WithCancel(ctx)
 	go func() {
-		defer in.Kick()
-		defer in.ended(kind, shard)
-		defer in.cfg.Panics.Catch("news of a shard from another node", func() { pause(ctx, in.pace.most) })
-		t.run(ctx)
+		defer c.Kick()
+		defer c.ended(kind, shard)
+		defer c.cfg.Panics.Catch("news of a shard from another node", func() { pause(ctx, c.pace.most) })
+		cur.run(ctx)
 	}()
-	return t
+	return cur
 }
 
-// ended notes that a tail has ended.
-func (in *Intake) ended(kind, shard int) {
-	in.mu.Lock()
-	defer in.mu.Unlock()
-	in.tails[kind][shard] = nil
+// ended notes that a cursor has ended.
+func (c *Consumer) ended(kind, shard int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.cursors[kind][shard] = nil
 }
 
 // AwaitChanges waits until the changes of all shards will be reported, or until ctx ends.
 // The caller will want them once it returns.
-func (in *Intake) AwaitChanges(ctx context.Context) (done func()) {
-	in.mu.Lock()
-	in.awaited++
-	in.mu.Unlock()
-	in.await(ctx, kindChanges)
+func (c *Consumer) AwaitChanges(ctx context.Context) (done func()) {
+	c.mu.Lock()
+	c.awaited++
+	c.mu.Unlock()
+	c.await(ctx, kindChanges)
 	return func() {
-		in.mu.Lock()
-		in.awaited--
-		in.mu.Unlock()
-		in.Kick()
+		c.mu.Lock()
+		c.awaited--
+		c.mu.Unlock()
+		c.Kick()
 	}
 }
 
 // AwaitEvents waits until the wanted keyspace events will be reported, or until ctx ends.
-func (in *Intake) AwaitEvents(ctx context.Context) { in.await(ctx, kindEvents) }
+func (c *Consumer) AwaitEvents(ctx context.Context) { c.await(ctx, kindEvents) }
 
-func (in *Intake) await(ctx context.Context, kind int) {
+func (c *Consumer) await(ctx context.Context, kind int) {
 	for kicked := false; ; kicked = true {
-		in.mu.Lock()
-		settled, moved := in.settledLocked(kind), in.moved
-		in.mu.Unlock()
-		if settled {
+		c.mu.Lock()
+		live, moved := c.allLiveLocked(kind), c.moved
+		c.mu.Unlock()
+		if live {
 			return
 		}
 		if !kicked {
 			// Once: each look ends the wait below.
-			in.Kick()
+			c.Kick()
 		}
 		select {
 		case <-moved:
@@ -250,9 +248,9 @@ func (in *Intake) await(ctx context.Context, kind int) {
 	}
 }
 
-func (in *Intake) settledLocked(kind int) bool {
-	for i, t := range in.tails[kind] {
-		if want, needed := in.needsLocked(kind, i); needed && (t == nil || t.ending || t.want != want || !t.live.Load()) {
+func (c *Consumer) allLiveLocked(kind int) bool {
+	for i, cur := range c.cursors[kind] {
+		if want, needed := c.needsLocked(kind, i); needed && (cur == nil || cur.ending || cur.want != want || !cur.live.Load()) {
 			return false
 		}
 	}
@@ -268,20 +266,20 @@ type Counts struct {
 }
 
 // Counts returns the current numbers.
-func (in *Intake) Counts() Counts {
-	in.mu.Lock()
-	defer in.mu.Unlock()
-	c := Counts{Batches: in.batches.Load(), Gaps: in.gaps.Load()}
-	for kind := range in.tails {
-		for _, t := range in.tails[kind] {
-			if t == nil {
+func (c *Consumer) Counts() Counts {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	counts := Counts{Batches: c.batches.Load(), Gaps: c.gaps.Load()}
+	for kind := range c.cursors {
+		for _, cur := range c.cursors[kind] {
+			if cur == nil {
 				continue
 			}
-			c.Feeds++
-			if t.live.Load() {
-				c.Live++
+			counts.Feeds++
+			if cur.live.Load() {
+				counts.Live++
 			}
 		}
 	}
-	return c
+	return counts
 }

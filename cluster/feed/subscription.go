@@ -8,8 +8,8 @@ import (
 	"lockstep/fsm"
 )
 
-// hearing is the subscription of one gateway, at its source.
-type hearing struct {
+// subscription is the subscription of one gateway, at its source.
+type subscription struct {
 	source  *Source
 	outlet  *Outlet
 	replica Replica
@@ -38,7 +38,7 @@ type hearing struct {
 }
 
 // changed notes keys that changed. It is called while the txn runs.
-func (x *hearing) changed(by fsm.TxnID, keys [][]byte) {
+func (x *subscription) changed(by fsm.TxnID, keys [][]byte) {
 	var own *fsm.TxnID
 	if by.Node == x.node {
 		own = &by
@@ -55,7 +55,7 @@ func (x *hearing) changed(by fsm.TxnID, keys [][]byte) {
 }
 
 // event notes a keyspace event. It is called while the txn runs.
-func (x *hearing) event(class command.EventClass, event string, db int, key []byte) {
+func (x *subscription) event(class command.EventClass, event string, db int, key []byte) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if x.ended || x.from > 0 && x.replica.Executed() < x.from {
@@ -70,7 +70,7 @@ func (x *hearing) event(class command.EventClass, event string, db int, key []by
 }
 
 // batchLocked is the batch that takes the next item.
-func (x *hearing) batchLocked() *[]byte {
+func (x *subscription) batchLocked() *[]byte {
 	if n := len(x.batches); n == 0 || len(x.batches[n-1]) >= batchBytesMax {
 		x.batches = append(x.batches, nil)
 	}
@@ -78,7 +78,7 @@ func (x *hearing) batchLocked() *[]byte {
 }
 
 // grewLocked counts added bytes. It cuts off a gateway that does not take them.
-func (x *hearing) grewLocked(n int) {
+func (x *subscription) grewLocked(n int) {
 	x.bytes += n
 	if total := x.source.waiting.Add(int64(n)); x.bytes > x.source.bytesMax || total > sourceBytesMax {
 		x.endLocked()
@@ -86,7 +86,7 @@ func (x *hearing) grewLocked(n int) {
 }
 
 // answerLocked answers the open poll, if there is something to report.
-func (x *hearing) answerLocked() {
+func (x *subscription) answerLocked() {
 	if x.reply == nil || len(x.batches) == 0 {
 		return
 	}
@@ -101,7 +101,7 @@ func (x *hearing) answerLocked() {
 
 // headLocked begins an answer. The txns that it reports have begun to run, so their
 // entries are queued. Txns that have ended have been reported, unless more waits.
-func (x *hearing) headLocked(room int) []byte {
+func (x *subscription) headLocked(room int) []byte {
 	told, leads := uint64(0), uint64(0)
 	if len(x.batches) == 0 {
 		told = x.replica.Executed()
@@ -112,7 +112,7 @@ func (x *hearing) headLocked(room int) []byte {
 	return appendAll(append(make([]byte, 0, room+32), statusDone), x.number, x.replica.Queued(), told, leads)
 }
 
-func (x *hearing) replyLocked(answer []byte) {
+func (x *subscription) replyLocked(answer []byte) {
 	if x.reply != nil {
 		x.reply(answer)
 		x.reply = nil
@@ -121,7 +121,7 @@ func (x *hearing) replyLocked(answer []byte) {
 
 // poll is the gateway's request for what follows a batch. If an earlier poll is still
 // open, its connection has broken.
-func (x *hearing) poll(received uint64, reply func([]byte)) {
+func (x *subscription) poll(received uint64, reply func([]byte)) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.polled = time.Now()
@@ -144,10 +144,10 @@ func (x *hearing) poll(received uint64, reply func([]byte)) {
 	x.answerLocked()
 }
 
-// watch tends the subscription as long as it lives.
-func (x *hearing) watch() {
+// watch checks the subscription as long as it lives.
+func (x *subscription) watch() {
 	time.AfterFunc(x.source.beat, func() {
-		if x.tend(time.Now()) {
+		if x.checkTimeouts(time.Now()) {
 			x.watch()
 		} else {
 			x.source.forget(x)
@@ -155,9 +155,9 @@ func (x *hearing) watch() {
 	})
 }
 
-// tend answers a poll that has waited for long, and ends a subscription whose gateway or
+// checkTimeouts answers a poll that has waited for long, and ends a subscription whose gateway or
 // source has gone. It returns false if the subscription has ended.
-func (x *hearing) tend(now time.Time) bool {
+func (x *subscription) checkTimeouts(now time.Time) bool {
 	isFit := fit(x.replica)
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -174,14 +174,14 @@ func (x *hearing) tend(now time.Time) bool {
 	return !x.ended
 }
 
-func (x *hearing) end() {
+func (x *subscription) end() {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.endLocked()
 }
 
 // endLocked ends the subscription; its watch removes it.
-func (x *hearing) endLocked() {
+func (x *subscription) endLocked() {
 	if x.ended {
 		return
 	}

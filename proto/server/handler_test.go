@@ -220,7 +220,7 @@ func TestAFaultInALoopEndsOneClientAlone(t *testing.T) {
 // does not answer.
 func TestClosingUnderLoadAnswersWhatItRuns(t *testing.T) {
 	n := prototest.StartNode(t, 1)
-	n.Server.SetLeaveTime(time.Minute)
+	n.Server.SetDrainTime(time.Minute)
 	var ran, answered atomic.Int64
 	count := func(int, *cluster.Call) error { ran.Add(1); return nil }
 	n.Exec.Lost.Store(&count)

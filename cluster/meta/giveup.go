@@ -5,23 +5,6 @@ import (
 	"slices"
 )
 
-// PromoteNode makes a learner a voter: it may vote in every group as soon as it has caught up.
-type PromoteNode struct {
-	ID NodeID `json:"id"`
-}
-
-func (c *PromoteNode) apply(v *View) (bool, error) {
-	i, err := liveNode(v, c.ID)
-	if err != nil {
-		return false, err
-	}
-	if !v.Nodes[i].Learner {
-		return false, nil
-	}
-	v.Nodes[i].Learner = false
-	return true, nil
-}
-
 // GiveUp returns the view of a cluster that goes on without some of its nodes. Those nodes and
 // their data are lost. They become tombstones at once, without a vote of their groups: the nodes
 // that are left may be too few for one.
@@ -47,7 +30,7 @@ func (v *View) GiveUp(lost []NodeID) (*View, error) {
 		return nil, ErrLastNode.With(fmt.Sprintf("nobody of the cluster %s would be left", v.ClusterID))
 	}
 	next.Epoch++
-	next.finish()
+	next.derive()
 	return next, nil
 }
 

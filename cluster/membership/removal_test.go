@@ -15,7 +15,7 @@ import (
 	"lockstep/cluster/transport"
 )
 
-// standings answers a vigil's questions, by address.
+// standings answers a removal watch's questions, by address.
 type standings map[string]Standing
 
 func (s standings) Call(_ context.Context, addr string, kind uint8, _ []byte) ([]byte, error) {
@@ -46,9 +46,9 @@ func TestARemovedNodeFindsOut(t *testing.T) {
 		{"and by whom it was replaced", "b c a:removed>d", 5, true, nil, "replaced by node d"},
 		{"leaving is not removed", "a:leaving b c", 5, true, nil, ""},
 		{"leaving, and removed by now", "a:leaving b c", 5, true, standings{"b": {ClusterID: "c", Epoch: 9, State: meta.Removed}}, "removed by an operator"},
-		{"deaf, and nobody answers", "a b c", 5, false, nil, ""},
-		{"deaf, but a member", "a b c", 5, false, standings{"b": {ClusterID: "c", Epoch: 9, State: meta.Member}}, ""},
-		{"deaf, and removed", "a b c", 5, false, standings{"c": {ClusterID: "c", Epoch: 9, State: meta.Removed, ReplacedBy: "d"}}, "replaced by node d"},
+		{"leaderless, and nobody answers", "a b c", 5, false, nil, ""},
+		{"leaderless, but a member", "a b c", 5, false, standings{"b": {ClusterID: "c", Epoch: 9, State: meta.Member}}, ""},
+		{"leaderless, and removed", "a b c", 5, false, standings{"c": {ClusterID: "c", Epoch: 9, State: meta.Removed, ReplacedBy: "d"}}, "replaced by node d"},
 		{"removed so long ago that it is forgotten", "a b c", 5, false, standings{"b": {ClusterID: "c", Epoch: 6}}, "removed by an operator"},
 		{"not heard of yet by one that is behind", "a b c", 5, false, standings{"b": {ClusterID: "c", Epoch: 4}}, ""},
 		{"knows nothing itself yet", "", 0, false, standings{"x": {ClusterID: "c", Epoch: 4}}, ""},
@@ -58,16 +58,16 @@ func TestARemovedNodeFindsOut(t *testing.T) {
 	} {
 		view := viewOf(c.view)
 		view.Epoch = c.epoch
-		v := NewVigil(VigilConfig{
-			Self: "a", ClusterID: "c", View: func() *meta.View { return view }, HearsLeader: func() bool { return c.hears },
+		v := NewRemovalWatch(RemovalWatchConfig{
+			Self: "a", ClusterID: "c", View: func() *meta.View { return view }, KnowsLeader: func() bool { return c.hears },
 			Caller: c.others, Peers: func() []string { return []string{"b", "c", "x"} }, Log: quietLog(),
 		})
 		v.asked = true // as after the node's start
-		got := v.look(t.Context())
+		got := v.check(t.Context())
 		if got != "" && len(view.Tombstones) == 0 && !c.hears {
-			t.Errorf("%s: deaf for one look is not deaf", c.name)
+			t.Errorf("%s: leaderless for one look is not leaderless", c.name)
 		} else if got == "" {
-			got = v.look(t.Context())
+			got = v.check(t.Context())
 		}
 		if (got == "") != (c.want == "") || !strings.Contains(got, c.want) {
 			t.Errorf("%s: %q, want %q", c.name, got, c.want)
@@ -82,8 +82,8 @@ func TestANodeThatStartsMeetsTheOthers(t *testing.T) {
 	var asked []standingQuestion
 	others := standings{"b": {By: "b.1", ClusterID: "c", State: meta.Member}, "c": {By: "c.1"}, "x": {ClusterID: "z"}, "y": {By: "a.1", ClusterID: "c"}}
 	met := map[meta.NodeID]string{}
-	v := NewVigil(VigilConfig{
-		Self: "a.1", PeerAddr: "new:1", ClusterID: "c", View: func() *meta.View { return viewOf("a b c") }, HearsLeader: func() bool { return len(asked) < 4 },
+	v := NewRemovalWatch(RemovalWatchConfig{
+		Self: "a.1", PeerAddr: "new:1", ClusterID: "c", View: func() *meta.View { return viewOf("a b c") }, KnowsLeader: func() bool { return len(asked) < 4 },
 		Caller: caller(func(ctx context.Context, addr string, kind uint8, payload []byte) ([]byte, error) {
 			var k knock
 			var q standingQuestion
@@ -93,12 +93,12 @@ func TestANodeThatStartsMeetsTheOthers(t *testing.T) {
 			asked = append(asked, q)
 			return others.Call(ctx, addr, kind, payload)
 		}),
-		Peers: func() []string { return []string{"b", "c", "x", "y"} },
-		Met:   func(id meta.NodeID, addr string) { met[id] = addr },
-		Log:   slog.New(slog.NewTextHandler(&log, nil)),
+		Peers:        func() []string { return []string{"b", "c", "x", "y"} },
+		LearnAddress: func(id meta.NodeID, addr string) { met[id] = addr },
+		Log:          slog.New(slog.NewTextHandler(&log, nil)),
 	})
 	for look, want := range []int{4, 4, 8} { // at its start; after one and two looks without a leader
-		if why := v.look(t.Context()); why != "" || len(asked) != want {
+		if why := v.check(t.Context()); why != "" || len(asked) != want {
 			t.Fatalf("look %d: %q, %d questions", look, why, len(asked))
 		}
 	}

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"lockstep/cluster/meta"
-	"lockstep/cluster/meta/courier"
+	"lockstep/cluster/meta/leaderrpc"
 	"lockstep/ground/caught"
 )
 
@@ -34,9 +34,9 @@ type knock struct {
 }
 
 type knockAnswer struct {
-	Body    json.RawMessage  `json:"body,omitempty"`
-	Refusal *courier.Refusal `json:"refusal,omitempty"`
-	Again   string           `json:"again,omitempty"`
+	Body    json.RawMessage    `json:"body,omitempty"`
+	Refusal *leaderrpc.Refusal `json:"refusal,omitempty"`
+	Again   string             `json:"again,omitempty"`
 }
 
 // standingQuestion is what a node says about itself when it asks about its membership.
@@ -58,16 +58,16 @@ type Standing struct {
 	ReplacedBy meta.NodeID `json:"replaced_by,omitempty"`
 }
 
-// DoorConfig is the configuration of a Door.
-type DoorConfig struct {
+// AdmissionConfig is the configuration of an Admission.
+type AdmissionConfig struct {
 	// Self is this node.
 	Self meta.NodeID
 	// ClusterID is the cluster that this node belongs to, even before its view shows the cluster.
 	ClusterID string
 	Meta      Meta
-	Courier   *courier.Courier
-	// Met is called with the address of another node of the cluster; it may be nil.
-	Met func(id meta.NodeID, addr string)
+	LeaderRPC *leaderrpc.Client
+	// LearnAddress is called with the address of another node of the cluster; it may be nil.
+	LearnAddress func(id meta.NodeID, addr string)
 	// Secret returns the cluster's secret for a node that has none. If it is nil or returns "",
 	// such a node is not let in.
 	Secret func() string
@@ -84,9 +84,9 @@ type Visitor struct {
 	Unproved bool
 }
 
-// Door answers nodes that knock from outside.
-type Door struct {
-	cfg  DoorConfig
+// Admission answers nodes that knock from outside.
+type Admission struct {
+	cfg  AdmissionConfig
 	ctx  context.Context
 	stop context.CancelFunc
 	// mu keeps waiting from growing once Close waits for it. It guards closed and open.
@@ -96,25 +96,25 @@ type Door struct {
 	waiting sync.WaitGroup
 }
 
-// NewDoor returns the door of a node.
-func NewDoor(cfg DoorConfig) *Door {
-	d := &Door{cfg: cfg}
-	d.ctx, d.stop = context.WithCancel(context.Background())
-	return d
+// NewAdmission returns the admission of a node.
+func NewAdmission(cfg AdmissionConfig) *Admission {
+	a := &Admission{cfg: cfg}
+	a.ctx, a.stop = context.WithCancel(context.Background())
+	return a
 }
 
 // Close cancels the requests that are being answered and waits for their end.
-func (d *Door) Close() {
-	d.mu.Lock()
-	d.closed = true
-	d.mu.Unlock()
-	d.stop()
-	d.waiting.Wait()
+func (a *Admission) Close() {
+	a.mu.Lock()
+	a.closed = true
+	a.mu.Unlock()
+	a.stop()
+	a.waiting.Wait()
 }
 
 // Serve answers a request of KindKnock. It does not block; reply is called once,
 // from any goroutine.
-func (d *Door) Serve(from Visitor, payload []byte, reply func([]byte)) {
+func (a *Admission) Serve(from Visitor, payload []byte, reply func([]byte)) {
 	var k knock
 	if err := json.Unmarshal(payload, &k); err != nil {
 		answerKnock(reply, knockAnswer{Refusal: ErrBadRequest})
@@ -122,65 +122,65 @@ func (d *Door) Serve(from Visitor, payload []byte, reply func([]byte)) {
 	}
 	switch k.Verb {
 	case knockStanding:
-		answerKnock(reply, d.standing(from.Member, k.Body))
+		answerKnock(reply, a.standing(from.Member, k.Body))
 	case knockJoin:
-		d.join(from, k.Body, reply)
-	case knockMuster:
-		answerKnock(reply, bodyOf(Present{ID: d.cfg.Self, Name: string(d.cfg.Self), ClusterID: d.cfg.ClusterID}))
+		a.join(from, k.Body, reply)
+	case knockPresence:
+		answerKnock(reply, bodyOf(Presence{ID: a.cfg.Self, Name: string(a.cfg.Self), ClusterID: a.cfg.ClusterID}))
 	default:
 		answerKnock(reply, knockAnswer{Refusal: ErrBadRequest.With(fmt.Sprintf("this node does not know the request %q; it runs another version", k.Verb))})
 	}
 }
 
-func (d *Door) join(from Visitor, body []byte, reply func([]byte)) {
+func (a *Admission) join(from Visitor, body []byte, reply func([]byte)) {
 	secret := ""
 	if from.Unproved {
-		if d.cfg.Secret != nil {
-			secret = d.cfg.Secret()
+		if a.cfg.Secret != nil {
+			secret = a.cfg.Secret()
 		}
 		if secret == "" {
 			answerKnock(reply, knockAnswer{Again: "this node takes in nobody who does not know the cluster's secret"})
 			return
 		}
 	}
-	d.mu.Lock()
-	if d.closed || d.open >= knocksMax {
-		d.mu.Unlock()
+	a.mu.Lock()
+	if a.closed || a.open >= knocksMax {
+		a.mu.Unlock()
 		answerKnock(reply, knockAnswer{Again: "this node has no time for joins now"})
 		return
 	}
-	d.open++
-	d.waiting.Add(1)
-	d.mu.Unlock()
+	a.open++
+	a.waiting.Add(1)
+	a.mu.Unlock()
 	go func() {
-		defer d.waiting.Done()
-		defer d.leave()
-		defer d.cfg.Panics.Catch("a join", func() {
+		defer a.waiting.Done()
+		defer a.release()
+		defer a.cfg.Panics.Catch("a join", func() {
 			answerKnock(reply, knockAnswer{Again: "this node met a fault of its program; its log has the details"})
 		})
-		ctx, cancel := context.WithTimeout(d.ctx, knockTimeout)
+		ctx, cancel := context.WithTimeout(a.ctx, knockTimeout)
 		defer cancel()
-		a := knockAnswer{}
-		var refusal *courier.Refusal
+		answer := knockAnswer{}
+		var refusal *leaderrpc.Refusal
 		var err error
-		a.Body, err = d.cfg.Courier.Do(ctx, meta.GroupID, verbJoin, json.RawMessage(body))
+		answer.Body, err = a.cfg.LeaderRPC.Do(ctx, meta.GroupID, verbJoin, json.RawMessage(body))
 		if err == nil && secret != "" {
-			a.Body, err = handed(a.Body, secret)
+			answer.Body, err = handed(answer.Body, secret)
 		}
 		if errors.As(err, &refusal) {
-			a.Refusal = refusal
+			answer.Refusal = refusal
 		} else if err != nil {
-			a.Again = err.Error()
+			answer.Again = err.Error()
 		}
-		answerKnock(reply, a)
+		answerKnock(reply, answer)
 	}()
 }
 
-// leave frees the place of a join.
-func (d *Door) leave() {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.open--
+// release frees the place of a join.
+func (a *Admission) release() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.open--
 }
 
 // handed returns the welcome with the cluster's secret in it.
@@ -194,17 +194,17 @@ func handed(welcome json.RawMessage, secret string) (json.RawMessage, error) {
 }
 
 // standing answers from this node's own view, so that it works without a leader.
-func (d *Door) standing(member meta.NodeID, body []byte) knockAnswer {
+func (a *Admission) standing(member meta.NodeID, body []byte) knockAnswer {
 	var q standingQuestion
 	if err := json.Unmarshal(body, &q); err != nil || q.Node == "" {
 		return knockAnswer{Refusal: ErrBadRequest}
 	}
-	if member == q.Node && q.PeerAddr != "" && d.cfg.Met != nil {
-		d.cfg.Met(member, q.PeerAddr)
+	if member == q.Node && q.PeerAddr != "" && a.cfg.LearnAddress != nil {
+		a.cfg.LearnAddress(member, q.PeerAddr)
 	}
-	v := d.cfg.Meta.View()
+	v := a.cfg.Meta.View()
 	n, _ := v.Node(q.Node)
-	return bodyOf(Standing{By: d.cfg.Self, ClusterID: v.ClusterID, Epoch: v.Epoch, State: n.State, ReplacedBy: n.ReplacedBy})
+	return bodyOf(Standing{By: a.cfg.Self, ClusterID: v.ClusterID, Epoch: v.Epoch, State: n.State, ReplacedBy: n.ReplacedBy})
 }
 
 func answerKnock(reply func([]byte), a knockAnswer) {

@@ -1,4 +1,4 @@
-package courier
+package leaderrpc
 
 import (
 	"context"
@@ -32,7 +32,7 @@ func OrderOf(ctx context.Context) (Order, bool) {
 
 // draw makes a new order. seen is the index up to which another node has read the meta group's log,
 // as its last answer said: this node's own copy may lag behind.
-func (c *Courier) draw(seen uint64) Order {
+func (c *Client) draw(seen uint64) Order {
 	o := Order{Seen: max(seen, c.seen())}
 	for o.ID == 0 {
 		o.ID = rand.Uint64()
@@ -40,7 +40,7 @@ func (c *Courier) draw(seen uint64) Order {
 	return o
 }
 
-func (c *Courier) seen() uint64 {
+func (c *Client) seen() uint64 {
 	if c.cfg.Seen == nil {
 		return 0
 	}

@@ -32,7 +32,6 @@ var largeTypes = map[string]string{
 	"proto/client/Connection":     "a table: what CLIENT LIST shows of a connection",
 	"tests/kit/prototest/World":   "plays the whole node for clients in tests",
 	"tests/kit/cmdtest/Generator": "a table: a method for each family of commands and kind of argument that it makes",
-	"engine/stream/Stream":        "is still to be split: entries, and groups with their consumers",
 }
 
 // typeSize is the size of a type and the place of its declaration.

@@ -244,7 +244,7 @@ func (l *layout) take(data string, pos int, opt byte, size, base int) int {
 		L.Push(lua.LNumber(math.Float64frombits(l.read(data[pos : pos+8]))))
 	case 'c':
 		if size == 0 {
-			n, ok := m.previous(L)
+			n, ok := m.number(L, L.Get(-1))
 			if L.GetTop() == base || !ok {
 				L.RaiseError("format 'c0' needs a previous size")
 			}
@@ -270,11 +270,6 @@ func (l *layout) take(data string, pos int, opt byte, size, base int) int {
 		l.control(opt)
 	}
 	return pos + size
-}
-
-// previous is the last unpacked value as a number.
-func (m *meter) previous(L *lua.LState) (float64, bool) {
-	return m.number(L, L.Get(-1))
 }
 
 // read is the number in b. If b is longer than eight bytes, its lowest eight count.

@@ -27,7 +27,6 @@ var largeTypes = map[string]string{
 	"cluster/shard/Group":         "is still to be split: proposals, reads and snapshots",
 	"cluster/shard/Shard":         "is still to be split: proposer, reads, waiters and eviction",
 	"cluster/shard/waiters":       "is still to be split: the table of waiting clients, and how they are served",
-	"engine/Keyspace":             "is still to be split: keys, expiries and sizes",
 	"proto/client/Connection":     "a table: what CLIENT LIST shows of a connection",
 	"tests/kit/prototest/World":   "plays the whole node for clients in tests",
 	"tests/kit/cmdtest/Generator": "a table: a method for each family of commands and kind of argument that it makes",

@@ -217,13 +217,13 @@ func structUnpack(L *lua.LState) int {
 			L.RaiseError("too many results to unpack")
 		}
 		m.spend(L, priceStruct)
-		pos = l.take(data, pos, opt, size, base)
+		pos = l.unpackItem(data, pos, opt, size, base)
 	}
 	L.Push(lua.LNumber(pos + 1))
 	return L.GetTop() - base
 }
 
-func (l *layout) take(data string, pos int, opt byte, size, base int) int {
+func (l *layout) unpackItem(data string, pos int, opt byte, size, base int) int {
 	L, m := l.L, meterOf(l.L)
 	switch opt {
 	case 'b', 'B', 'h', 'H', 'l', 'L', 'T', 'i', 'I':

@@ -83,7 +83,7 @@ func (s *Stream) Append(id ID, pairs [][]byte, limits Limits) {
 		total += len(p)
 	}
 	if s.nodes.tail == nil || full(s.nodes.tail, total, limits) {
-		s.nodes.begin(id, func(dst []byte) []byte { return appendNode(dst, id, pairs) })
+		s.nodes.startNode(id, func(dst []byte) []byte { return appendNode(dst, id, pairs) })
 	} else {
 		s.nodes.tail = appendEntry(s.nodes.tail, id, pairs)
 	}

@@ -15,9 +15,9 @@ type claim struct {
 	force bool
 }
 
-// take assigns an entry to a consumer and answers the entry. It does so only if the entry is
+// assign assigns an entry to a consumer and answers the entry. It does so only if the entry is
 // pending and has been idle for long enough.
-func (o *claim) take(c *command.Ctx, s *stream.Stream, g *stream.Group, no int, e *stream.Entry) bool {
+func (o *claim) assign(c *command.Ctx, s *stream.Stream, g *stream.Group, no int, e *stream.Entry) bool {
 	c.Member()
 	p, pending := g.FindPending(e.ID)
 	switch {
@@ -133,7 +133,7 @@ func runXClaim(c *command.Ctx, args [][]byte) {
 			c.Member()
 			if e := s.Find(id); e == nil {
 				changed = s.Groups.RemovePending(g, id) || changed
-			} else if o.take(c, s, g, no, e) {
+			} else if o.assign(c, s, g, no, e) {
 				n++
 			}
 		}
@@ -220,7 +220,7 @@ func (o *autoClaimOptions) run(c *command.Ctx, s *stream.Stream, g *stream.Group
 			s.Groups.RemovePending(g, id)
 			gone = append(gone, id)
 			o.count--
-		} else if o.take(c, s, g, no, e) {
+		} else if o.assign(c, s, g, no, e) {
 			n++
 			o.count--
 		}

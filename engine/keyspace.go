@@ -73,7 +73,7 @@ func New(cfg Config) *Keyspace {
 	}
 	k := &Keyspace{cfg: cfg, slots: make([]Slot, cfg.LockSlots)}
 	for i := range k.slots {
-		k.slots[i].counts, k.slots[i].expires.waiting = &k.counts, &k.waiting
+		k.slots[i].expires.waiting = &k.waiting
 	}
 	for i := range 8 {
 		k.hasher.seed0 |= uint64(cfg.Seed[i]) << (8 * i)
@@ -144,7 +144,7 @@ func (k *Keyspace) Put(slot int32, db int, e *Entry, txnNo uint64) {
 func (k *Keyspace) SetString(slot int32, db int, key, text []byte, expireAtMs int64, txnNo uint64) *Entry {
 	s := k.change(slot, txnNo)
 	hash := k.hasher.hash(key)
-	if e := s.dbs[db].find(hash, key); e != nil && !k.cuts.hold(e, txnNo) && s.overwrite(db, e, text, expireAtMs, txnNo) {
+	if e := s.dbs[db].find(hash, key); e != nil && !k.cuts.hold(e, txnNo) && s.overwrite(&k.counts, db, e, text, expireAtMs, txnNo) {
 		return e
 	}
 	e := NewString(key, text)
@@ -156,7 +156,7 @@ func (k *Keyspace) SetString(slot int32, db int, key, text []byte, expireAtMs in
 // SetText is SetString for a key whose entry is known, and keeps the expiry.
 func (k *Keyspace) SetText(slot int32, db int, e *Entry, text []byte, txnNo uint64) *Entry {
 	s := k.change(slot, txnNo)
-	if !k.cuts.hold(e, txnNo) && s.overwrite(db, e, text, e.ExpireAtMs, txnNo) {
+	if !k.cuts.hold(e, txnNo) && s.overwrite(&k.counts, db, e, text, e.ExpireAtMs, txnNo) {
 		return e
 	}
 	n := NewString(e.KeyBytes(), text)
@@ -177,12 +177,12 @@ func (k *Keyspace) put(s *Slot, db int, hash uint32, e *Entry, txnNo uint64) {
 		k.counts.keys[db].Add(1)
 		s.keys.Add(1)
 	} else {
-		s.forget(db, old)
+		s.forget(&k.counts, db, old)
 		k.tellGone(db, old)
 		e.inheritUse(old)
 	}
-	s.expires.add(db, e)
 	k.counts.add(db, e)
+	s.expires.add(db, e)
 }
 
 // Remove removes a key and returns its entry, or nil.
@@ -195,7 +195,7 @@ func (k *Keyspace) Remove(slot int32, db int, key []byte, txnNo uint64) *Entry {
 	}
 	k.counts.keys[db].Add(-1)
 	s.keys.Add(-1)
-	s.forget(db, e)
+	s.forget(&k.counts, db, e)
 	k.tellGone(db, e)
 	s.deleted.add(db, hash, txnNo)
 	return e
@@ -237,7 +237,7 @@ func (k *Keyspace) SetExpire(slot int32, db int, e *Entry, atMs int64, txnNo uin
 	e = k.Mutable(slot, db, e, txnNo)
 	s := &k.slots[slot]
 	if e.perishable() == nil {
-		s.reschedule(db, e, atMs)
+		s.reschedule(&k.counts, db, e, atMs)
 	} else {
 		// Mutable and Changed update the index.
 		k.counts.setExpiry(db, e, atMs)

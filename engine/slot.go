@@ -9,34 +9,34 @@ type Slot struct {
 	deleted deletions
 	// keys is the number of keys of all databases. It can be read without a lock.
 	keys atomic.Int64
-	// counts are those of the whole keyspace.
-	counts *counts
 	// cutEpoch is the last cut that has captured this slot.
 	cutEpoch uint64
 }
 
-// overwrite changes a string in place, and reports whether that was possible. No cut may keep e.
-func (s *Slot) overwrite(db int, e *Entry, text []byte, expireAtMs int64, txnNo uint64) bool {
+// overwrite changes a string in place, and reports whether that was possible. No cut may keep e. Here
+// and below c are the counts of the keyspace: reading a pointer to them in the slot would be one more
+// cache miss.
+func (s *Slot) overwrite(c *counts, db int, e *Entry, text []byte, expireAtMs int64, txnNo uint64) bool {
 	if !e.setText(text) {
 		return false
 	}
 	e.flags, e.Version = 0, txnNo
 	if e.ExpireAtMs != expireAtMs {
-		s.reschedule(db, e, expireAtMs)
+		s.reschedule(c, db, e, expireAtMs)
 	}
 	return true
 }
 
 // forget removes an entry, which has left the slot, from the index of expiries and the counts.
-func (s *Slot) forget(db int, e *Entry) {
+func (s *Slot) forget(c *counts, db int, e *Entry) {
+	c.remove(db, e)
 	s.expires.remove(db, e)
-	s.counts.remove(db, e)
 }
 
 // reschedule changes the expiry of an entry that may be changed in place.
-func (s *Slot) reschedule(db int, e *Entry, atMs int64) {
+func (s *Slot) reschedule(c *counts, db int, e *Entry, atMs int64) {
 	s.expires.remove(db, e)
-	s.counts.setExpiry(db, e, atMs)
+	c.setExpiry(db, e, atMs)
 	s.expires.add(db, e)
 }
 

@@ -32,9 +32,9 @@ func (k *Keyspace) AllKeys(volatile bool) int64 {
 	var sum int64
 	for db := range Databases {
 		if volatile {
-			sum += k.volatile[db].Load()
+			sum += k.counts.volatile[db].Load()
 		} else {
-			sum += k.keys[db].Load()
+			sum += k.counts.keys[db].Load()
 		}
 	}
 	return sum

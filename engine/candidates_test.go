@@ -100,7 +100,7 @@ func TestWeightsFollowTheKeys(t *testing.T) {
 	for slot := range int32(8) {
 		keys, expiring := 0, 0
 		for db := range Databases {
-			k.Walk(slot, db, 0, func(_ uint32, e *Entry) bool {
+			k.Slot(slot).Walk(db, 0, func(_ uint32, e *Entry) bool {
 				keys++
 				if e.ExpireAtMs != 0 {
 					expiring++

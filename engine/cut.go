@@ -36,19 +36,47 @@ type capturedSlot struct {
 	deleted deletions
 }
 
+// cuts are the cuts of a keyspace, of which one can be open.
+type cuts struct {
+	opened uint64 // so far
+	open   atomic.Pointer[Cut]
+}
+
+// before returns the open cut if txnNo comes after it, otherwise nil.
+func (c *cuts) before(txnNo uint64) *Cut {
+	if open := c.open.Load(); open != nil && txnNo > open.no {
+		return open
+	}
+	return nil
+}
+
+// epochFor is the epoch of the open cut if txnNo comes after it, otherwise 0.
+func (c *cuts) epochFor(txnNo uint64) uint64 {
+	if open := c.before(txnNo); open != nil {
+		return open.epoch
+	}
+	return 0
+}
+
+// hold reports whether the open cut keeps e, so that txnNo must not change it in place.
+func (c *cuts) hold(e *Entry, txnNo uint64) bool {
+	open := c.before(txnNo)
+	return open != nil && e.Version <= open.no
+}
+
 // OpenCut opens a cut after txn no. Only one can be open at a time. The caller makes sure that no
 // other goroutine opens one meanwhile.
 func (k *Keyspace) OpenCut(no uint64) *Cut {
-	k.cuts++
-	c := &Cut{k: k, no: no, epoch: k.cuts, slots: make([]capturedSlot, len(k.slots))}
-	if !k.cut.CompareAndSwap(nil, c) {
+	k.cuts.opened++
+	c := &Cut{k: k, no: no, epoch: k.cuts.opened, slots: make([]capturedSlot, len(k.slots))}
+	if !k.cuts.open.CompareAndSwap(nil, c) {
 		panic("engine: a cut is open already")
 	}
 	return c
 }
 
 // CutOpen reports whether a cut is open.
-func (k *Keyspace) CutOpen() bool { return k.cut.Load() != nil }
+func (k *Keyspace) CutOpen() bool { return k.cuts.open.Load() != nil }
 
 // No is the number of the last txn that the cut contains.
 func (c *Cut) No() uint64 { return c.no }
@@ -56,7 +84,7 @@ func (c *Cut) No() uint64 { return c.no }
 // Close releases the cut. Calling it again does nothing.
 func (c *Cut) Close() {
 	if c.done.CompareAndSwap(false, true) {
-		c.k.cut.CompareAndSwap(c, nil)
+		c.k.cuts.open.CompareAndSwap(c, nil)
 	}
 }
 

@@ -161,7 +161,7 @@ func (w *world) image() map[worldKey]worldValue {
 	got := map[worldKey]worldValue{}
 	for slot := range int32(w.k.LockSlots()) {
 		for db := range Databases {
-			w.k.Walk(slot, db, 0, func(_ uint32, e *Entry) bool {
+			w.k.Slot(slot).Walk(db, 0, func(_ uint32, e *Entry) bool {
 				got[worldKey{db, e.Key()}] = valueOf(e)
 				return true
 			})
@@ -216,7 +216,7 @@ func TestCutHoldsTheMomentItWasOpened(t *testing.T) {
 			for range w.rng.Intn(400) {
 				w.step()
 			}
-			want, swapped := maps.Clone(w.model), w.k.SwappedAt()
+			want, swapped := maps.Clone(w.model), w.k.swappedAt
 			c := w.k.OpenCut(w.txnNo)
 			for range w.rng.Intn(3) * w.rng.Intn(400) {
 				w.step()
@@ -252,7 +252,7 @@ func TestCutRemembersDeletions(t *testing.T) {
 	other := New(w.k.Config())
 	for slot := range int32(4) {
 		c.Capture(slot)
-		if !other.RestoreDeletions(slot, c.AppendDeletions(nil, slot)) {
+		if !other.Slot(slot).RestoreDeletions(c.AppendDeletions(nil, slot)) {
 			t.Fatal("what AppendDeletions wrote is refused")
 		}
 		for seenAt := range w.txnNo {
@@ -264,7 +264,7 @@ func TestCutRemembersDeletions(t *testing.T) {
 		}
 	}
 	for _, bad := range [][]byte{nil, {0x80}, {0, 1, 2}} {
-		if other.RestoreDeletions(0, bad) {
+		if other.Slot(0).RestoreDeletions(bad) {
 			t.Errorf("%v is taken", bad)
 		}
 	}
@@ -273,8 +273,7 @@ func TestCutRemembersDeletions(t *testing.T) {
 // checkCounters compares the counters and the expiry index with the model.
 func (w *world) checkCounters() {
 	w.t.Helper()
-	var keys, volatile [Databases]int
-	var expirySec [Databases]int64
+	var keys, volatile, expirySec [Databases]int64
 	var memory int64
 	for at, v := range w.model {
 		keys[at.db]++
@@ -287,15 +286,13 @@ func (w *world) checkCounters() {
 	for slot := range int32(w.k.LockSlots()) {
 		due = w.k.AppendDue(due, slot, 1<<60, 1<<30)
 		for db := range Databases {
-			w.k.Walk(slot, db, 0, func(_ uint32, e *Entry) bool { memory += int64(e.MemoryBytes()); return true })
+			w.k.Slot(slot).Walk(db, 0, func(_ uint32, e *Entry) bool { memory += int64(e.MemoryBytes()); return true })
 		}
 	}
 	for db := range Databases {
-		if w.k.Keys(db) != keys[db] || w.k.Volatile(db) != volatile[db] {
-			w.t.Fatalf("db %d: %d keys, %d volatile, want %d, %d", db, w.k.Keys(db), w.k.Volatile(db), keys[db], volatile[db])
-		}
-		if want := expirySec[db] / int64(max(volatile[db], 1)); w.k.MeanExpirySec(db) != want {
-			w.t.Fatalf("db %d: the mean expiry is %d, want %d", db, w.k.MeanExpirySec(db), want)
+		want := Counts{Keys: keys[db], Volatile: volatile[db], MeanExpirySec: expirySec[db] / max(volatile[db], 1)}
+		if got := w.k.Counts(db); got != want || w.k.Keys(db) != int(keys[db]) {
+			w.t.Fatalf("db %d: %+v and %d keys, want %+v", db, got, w.k.Keys(db), want)
 		}
 	}
 	if w.k.MemoryBytes() != memory {
@@ -310,7 +307,7 @@ func (w *world) checkCounters() {
 		seen[at] = true
 		volatile[d.DB]--
 	}
-	if volatile != [Databases]int{} {
+	if volatile != [Databases]int64{} {
 		w.t.Fatalf("keys missing in the expiry index: %v", volatile)
 	}
 }

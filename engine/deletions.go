@@ -76,10 +76,7 @@ func (c *Cut) AppendDeletions(dst []byte, slot int32) []byte {
 
 // RestoreDeletions restores the deletions that AppendDeletions wrote. It returns false if they are
 // not valid.
-func (k *Keyspace) RestoreDeletions(slot int32, data []byte) bool {
-	if slot < 0 || int(slot) >= len(k.slots) {
-		return false
-	}
+func (s *Slot) RestoreDeletions(data []byte) bool {
 	var d deletions
 	horizon, n := binary.Uvarint(data)
 	if n <= 0 {
@@ -94,7 +91,7 @@ func (k *Keyspace) RestoreDeletions(slot int32, data []byte) bool {
 		d.ring = append(d.ring, deletion{txnNo, binary.LittleEndian.Uint32(data[n:]), data[n+4]})
 		data = data[n+5:]
 	}
-	k.slots[slot].deleted = d
+	s.deleted = d
 	return true
 }
 

@@ -19,7 +19,7 @@ type Lookup struct {
 // nothing. The caller holds the slots of all keys. For a single key it has no benefit.
 func (k *Keyspace) Warm(keys []Lookup) {
 	for i := range keys {
-		keys[i].hash = k.hash(keys[i].Key)
+		keys[i].hash = k.hasher.hash(keys[i].Key)
 	}
 	for i := range keys {
 		l := &keys[i]

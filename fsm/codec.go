@@ -184,7 +184,7 @@ func (d *entryDecoder) decode(group uint32, data []byte) (Entry, error) {
 	if err := CheckEntry(group, data); err != nil {
 		return Entry{}, err
 	}
-	d.begin(data[8 : len(data)-entryCRCSize])
+	d.reset(data[8 : len(data)-entryCRCSize])
 	e := Entry{ID: EntryID{d.u64(), d.u64(), d.u64()}, StampMs: int64(d.u64())}
 	n := d.u32()
 	if uint64(n) > uint64(len(d.rest)) {
@@ -364,7 +364,7 @@ var decoders = sync.Pool{New: func() any { return new(decoder) }}
 func EachTxn(data []byte, f func(t *Txn)) bool {
 	d := decoders.Get().(*decoder)
 	defer decoders.Put(d)
-	d.begin(data)
+	d.reset(data)
 	var b Bundle
 	d.bundle(&b)
 	if d.failed || len(d.rest) != 0 {
@@ -388,8 +388,8 @@ type decoder struct {
 	txns room[Txn]
 }
 
-// begin points a used decoder at other data.
-func (d *decoder) begin(data []byte) {
+// reset points a used decoder at other data.
+func (d *decoder) reset(data []byte) {
 	d.rest, d.failed = data, false
 	d.args.reuse()
 	d.ops.reuse()

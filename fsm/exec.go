@@ -83,8 +83,8 @@ const (
 	keptTxns  = 2048
 )
 
-// begin returns the run of the next entry.
-func (a *applying) begin() *run {
+// nextRun returns the run of the next entry.
+func (a *applying) nextRun() *run {
 	if a.run == nil {
 		a.run = new(run)
 	}
@@ -182,7 +182,7 @@ func (r *run) submit(works []work, a *applying) (free bool) {
 			w.watchFailed = !r.watchesHold(w.txn)
 		}
 		if !w.watchFailed {
-			r.settle(w.txn)
+			r.planPrograms(w.txn)
 		}
 		if i > 0 && w.follows(&works[i-1]) {
 			continue
@@ -278,11 +278,11 @@ func (w *work) leaveOut() {
 	w.run.m.progress.done(w.run.entry, 1)
 }
 
-// settle plans the txn's calls of programs at their position in the log.
-func (r *run) settle(t *Txn) {
+// planPrograms plans the txn's calls of programs at their position in the log.
+func (r *run) planPrograms(t *Txn) {
 	for i := range t.Ops {
 		if op := &t.Ops[i]; op.lookup().Plan != nil {
-			op.settle(&command.Planning{Programs: r.st.programs, Settings: r.st.settings, Logged: true, InExec: t.Kind == KindExec})
+			op.makePlan(&command.Planning{Programs: r.st.programs, Settings: r.st.settings, Logged: true, InExec: t.Kind == KindExec})
 		}
 	}
 }

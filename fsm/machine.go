@@ -280,11 +280,11 @@ func (m *Machine) Apply(index uint64, data []byte) error {
 	m.counters.Entries.Add(1)
 	stampMs := max(m.stampMs.Load(), e.StampMs)
 	m.stampMs.Store(stampMs)
-	r := m.applying.begin()
+	r := m.applying.nextRun()
 	*r = run{
 		m: m, st: m.state.Load(), index: index, stampMs: stampMs,
 		receiver: m.sink.Receiver(e.ID),
-		entry:    m.progress.begin(index, int64(len(data))+int64(e.Txns)*OpenTxnBytes),
+		entry:    m.progress.openEntry(index, int64(len(data))+int64(e.Txns)*OpenTxnBytes),
 	}
 	m.applying.end(r.apply(&e, &m.applying), len(data))
 	m.measureKept()

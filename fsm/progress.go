@@ -44,9 +44,9 @@ type waiter struct {
 	done  chan struct{}
 }
 
-// begin opens the entry at index, which takes about bytes of memory. The caller
+// openEntry opens the entry at index, which takes about bytes of memory. The caller
 // ends it with done(entry, 1).
-func (p *progress) begin(index uint64, bytes int64) *openEntry {
+func (p *progress) openEntry(index uint64, bytes int64) *openEntry {
 	e := &openEntry{index: index, bytes: bytes}
 	e.left.Store(1)
 	p.mu.Lock()

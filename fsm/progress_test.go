@@ -15,7 +15,7 @@ func (m *Machine) WaitExecuted(ctx context.Context, index uint64) error {
 func TestQueuedWaitsForNobody(t *testing.T) {
 	m := &Machine{}
 	p := &m.progress
-	e := p.begin(7, 100)
+	e := p.openEntry(7, 100)
 	p.mu.Lock()
 	got := make(chan uint64, 1)
 	go func() { got <- m.Queued() }()

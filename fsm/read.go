@@ -194,7 +194,7 @@ func (m *Machine) planRead(st *state, op *Op, opt *ReadOptions, inExec bool) err
 	if op.lookup().Plan == nil {
 		return nil
 	}
-	op.settle(&command.Planning{Programs: st.programs, Settings: m.settings.Load(), InExec: inExec})
+	op.makePlan(&command.Planning{Programs: st.programs, Settings: m.settings.Load(), InExec: inExec})
 	switch {
 	case op.plan.Writes:
 		return ErrLogged

@@ -174,7 +174,7 @@ func TestBigValuesAndEvictionsAreDrawn(t *testing.T) {
 			ks := s.m.Keyspace()
 			for slot := range ks.LockSlots() {
 				for db := range 3 {
-					ks.Walk(int32(slot), db, 0, func(_ uint32, e *engine.Entry) bool {
+					ks.Slot(int32(slot)).Walk(db, 0, func(_ uint32, e *engine.Entry) bool {
 						largest[e.Kind()] = max(largest[e.Kind()], e.MemoryBytes())
 						return true
 					})

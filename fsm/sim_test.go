@@ -108,8 +108,9 @@ func (s *simMachine) counted() string {
 	ks := s.m.Keyspace()
 	var text strings.Builder
 	for db := range engine.Databases {
+		n := ks.Counts(db)
 		fmt.Fprintf(&text, "database %d: %d keys, %d with an expiry, at %d s, %d with fields that have one\n",
-			db, ks.Keys(db), ks.Volatile(db), ks.MeanExpirySec(db), ks.Perishing(db))
+			db, n.Keys, n.Volatile, n.MeanExpirySec, n.Perishing)
 	}
 	for slot := range int32(ks.LockSlots()) {
 		fmt.Fprintf(&text, "slot %d: %d keys, %v due\n", slot, ks.Weight(slot, false), ks.AppendDue(nil, slot, math.MaxInt64, math.MaxInt))
@@ -124,7 +125,7 @@ func (s *simMachine) measure(t *testing.T) {
 	ks, sum := s.m.Keyspace(), int64(0)
 	for slot := range int32(ks.LockSlots()) {
 		for db := range engine.Databases {
-			ks.Walk(slot, db, 0, func(_ uint32, e *engine.Entry) bool { sum += int64(e.MemoryBytes()); return true })
+			ks.Slot(slot).Walk(db, 0, func(_ uint32, e *engine.Entry) bool { sum += int64(e.MemoryBytes()); return true })
 		}
 	}
 	if got := ks.MemoryBytes(); got != sum {

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
 
 	"lockstep/engine"
 	"lockstep/engine/commands/values"
@@ -272,7 +271,7 @@ func (l *loader) aux(name string, value []byte) error {
 		l.st.dup, l.st.backlog = dupTableOf(h.origins), restoredBacklog(h.done, h.told)
 	case auxSlot:
 		slot, n := binary.Uvarint(value)
-		if l.st == nil || n <= 0 || slot > math.MaxInt32 || !l.st.ks.RestoreDeletions(int32(slot), value[n:]) {
+		if l.st == nil || n <= 0 || slot >= uint64(l.st.ks.LockSlots()) || !l.st.ks.Slot(int32(slot)).RestoreDeletions(value[n:]) {
 			return fmt.Errorf("%w: lock slot", ErrCorrupt)
 		}
 	case AuxScript:

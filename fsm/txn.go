@@ -45,7 +45,7 @@ type Op struct {
 	script *script.Script
 	// spec is the command's row, once it was looked up.
 	spec *command.Spec
-	// plan is set by Op.settle.
+	// plan is set by Op.makePlan.
 	plan *command.Plan
 }
 
@@ -55,8 +55,8 @@ func (o *Op) Evaluates() bool {
 	return spec != nil && spec.Evaluates && spec.CheckArity(len(o.Args)) && o.Args[1] != nil
 }
 
-// settle plans a call whose row asks for it.
-func (o *Op) settle(p *command.Planning) {
+// makePlan plans a call whose row asks for it.
+func (o *Op) makePlan(p *command.Planning) {
 	p.Script = o.script
 	plan := o.lookup().Plan(p, o.Args)
 	o.plan = &plan

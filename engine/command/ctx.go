@@ -136,7 +136,7 @@ type ProgramState struct {
 
 // Begin prepares the context for the txn's next command, in a database.
 func (c *Ctx) Begin(db int) {
-	c.settle()
+	c.endCommand()
 	c.DB, c.touched, c.TriesOver, c.Short = db, nil, false, false
 }
 

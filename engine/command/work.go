@@ -63,13 +63,13 @@ type Meter struct {
 
 // Work is the work that the txn has done so far, except for the arguments of its commands.
 func (m *Meter) Work() int64 {
-	m.settle()
+	m.endCommand()
 	return m.work
 }
 
-// settle ends the count of a command. A command may have announced work and then counted the same
+// endCommand ends the count of a command. A command may have announced work and then counted the same
 // work step by step, so the greater of the two counts.
-func (m *Meter) settle() {
+func (m *Meter) endCommand() {
 	m.work += max(m.announced, m.counted)
 	m.announced, m.counted = 0, 0
 }

@@ -52,7 +52,7 @@ func undelivered(e *engine.Entry, name []byte) int {
 		return math.MaxInt
 	}
 	s := e.Object().(*stream.Stream)
-	g := s.FindGroup(name)
+	g := s.Groups.Find(name)
 	switch {
 	case g == nil:
 		return math.MaxInt

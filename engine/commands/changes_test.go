@@ -18,7 +18,7 @@ func versions(r *cmdtest.Runner) map[[2]string]uint64 {
 	all := map[[2]string]uint64{}
 	for slot := range int32(r.KS.LockSlots()) {
 		for db := range engine.Databases {
-			r.KS.Walk(slot, db, 0, func(_ uint32, e *engine.Entry) bool {
+			r.KS.Slot(slot).Walk(db, 0, func(_ uint32, e *engine.Entry) bool {
 				all[[2]string{fmt.Sprint(db), e.Key()}] = e.Version
 				return true
 			})

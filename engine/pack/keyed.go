@@ -156,12 +156,12 @@ func (t *Tree) putLeaf(n *node, k *key, record []byte) (right *node, replaced bo
 }
 
 // Remove deletes the record that begins with the key, and reports whether there was one.
-func (t *Tree) Remove(begin []byte) bool { return t.take(keyOf(begin, false)) }
+func (t *Tree) Remove(begin []byte) bool { return t.removeKey(keyOf(begin, false)) }
 
 // RemoveRecord deletes a record, and reports whether it existed.
-func (t *Tree) RemoveRecord(record []byte) bool { return t.take(keyOf(record, true)) }
+func (t *Tree) RemoveRecord(record []byte) bool { return t.removeKey(keyOf(record, true)) }
 
-func (t *Tree) take(k key) bool {
+func (t *Tree) removeKey(k key) bool {
 	if t.get(&k) == nil {
 		return false // without copying any node
 	}

@@ -55,8 +55,8 @@ func (p *permits) back(t *Ticket) {
 	t.running = false
 }
 
-// take gives the ticket a permit, or a place in the queue for one.
-func (p *permits) take(t *Ticket) bool {
+// grabOrQueue gives the ticket a permit, or a place in the queue for one.
+func (p *permits) grabOrQueue(t *Ticket) bool {
 	if p.grab(t) {
 		return true
 	}

@@ -77,7 +77,7 @@ func (s *Scheduler) enqueueLocked(t *Ticket) bool {
 		t.sinceNs = s.now()
 		return false
 	}
-	if s.permits.take(t) {
+	if s.permits.grabOrQueue(t) {
 		return true
 	}
 	t.sinceNs = s.now()
@@ -120,7 +120,7 @@ func (s *Scheduler) grantLocked(r *row) {
 		if s.nowNs != nil {
 			s.count.wait(s.nowNs() - t.sinceNs)
 		}
-		if s.permits.take(t) {
+		if s.permits.grabOrQueue(t) {
 			s.startLocked(t)
 		}
 	}

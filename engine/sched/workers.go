@@ -62,11 +62,11 @@ func (w *workers) work() {
 		k := w.queue[0]
 		w.queue[0] = nil
 		w.queue = w.queue[1:]
-		w.begin(k)
+		w.started(k)
 		s.mu.Unlock()
 		k.Work.Run()
 		s.mu.Lock()
-		w.end(k)
+		w.ended(k)
 		// One of the tasks that waited for this one runs on this worker: waking another worker
 		// would cost more than most tasks do.
 		w.coming = true
@@ -76,15 +76,15 @@ func (w *workers) work() {
 	}
 }
 
-// begin records that a task runs, and since when.
-func (w *workers) begin(k *Task) {
+// started records that a task runs, and since when.
+func (w *workers) started(k *Task) {
 	k.ticket.beganNs = w.s.now()
 	k.runsAt = len(w.running)
 	w.running = append(w.running, k)
 }
 
-// end removes a task from the running ones. The last of them takes its index.
-func (w *workers) end(k *Task) {
+// ended removes a task from the running ones. The last of them takes its index.
+func (w *workers) ended(k *Task) {
 	last := len(w.running) - 1
 	moved := w.running[last]
 	w.running[k.runsAt], moved.runsAt = moved, k.runsAt

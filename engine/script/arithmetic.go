@@ -37,16 +37,16 @@ var iMod = operator("mod", modulo).fn
 func operator(name string, f func(a, b float64) float64) entry {
 	event := "__" + name
 	return entry{event, func(L *lua.LState) int {
-		m := meterOf(L)
+		r := runOf(L)
 		a, b := L.Get(1), L.Get(2)
-		x, isNumber := m.number(L, a)
-		y, both := m.number(L, b)
+		x, isNumber := r.number(L, a)
+		y, both := r.number(L, b)
 		if isNumber && both {
 			return pushNumber(L, f(x, y))
 		}
 		for _, v := range []lua.LValue{a, b} {
 			if fn := metamethod(L, v, event); fn != lua.LNil {
-				m.call(L, 1, fn, a, b)
+				r.call(L, 1, fn, a, b)
 				return 1
 			}
 		}

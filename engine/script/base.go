@@ -22,7 +22,7 @@ func init() {
 
 // tostring returns a value as text. Redis prints addresses of tables and functions. They would
 // differ between replicas, so here all addresses are the same.
-func (m *meter) tostring(v lua.LValue) []byte {
+func tostring(v lua.LValue) []byte {
 	switch v := v.(type) {
 	case lua.LString:
 		return []byte(v)
@@ -69,7 +69,7 @@ func baseError(L *lua.LState) int {
 		meterOf(L).text(L, len(s))
 		v = lua.LString(position(L, level)) + s
 	}
-	meterOf(L).thrown = true
+	runOf(L).thrown = true
 	L.Error(v, 0)
 	return 0
 }
@@ -97,9 +97,9 @@ func position(L *lua.LState, level int) string {
 	return fmt.Sprintf("%s:%d: ", dbg.Source, dbg.CurrentLine)
 }
 
-func (m *meter) real(t *lua.LTable) *lua.LTable {
-	if t == m.space.env {
-		return m.space.globals
+func (r *run) real(t *lua.LTable) *lua.LTable {
+	if t == r.space.env {
+		return r.space.globals
 	}
 	return t
 }
@@ -107,7 +107,7 @@ func (m *meter) real(t *lua.LTable) *lua.LTable {
 func baseGetMetatable(L *lua.LState) int {
 	switch v := some(L, "getmetatable", 1).(type) {
 	case *lua.LTable:
-		if meterOf(L).inst.guards[v] == guardShared {
+		if runOf(L).inst.guards[v] == guardShared {
 			L.Push(lua.LNil)
 			return 1
 		}
@@ -120,7 +120,7 @@ func baseGetMetatable(L *lua.LState) int {
 			L.Push(mt)
 		}
 	case lua.LString:
-		L.Push(meterOf(L).inst.stringMeta)
+		L.Push(runOf(L).inst.stringMeta)
 	default:
 		L.Push(lua.LNil)
 	}
@@ -133,9 +133,9 @@ func baseSetMetatable(L *lua.LState) int {
 	if _, ok := mt.(*lua.LTable); !ok && (mt != lua.LNil || L.GetTop() < 2) {
 		badArg(L, "setmetatable", 2, "nil or table expected")
 	}
-	m := meterOf(L)
-	if m.refuses(t) {
-		m.raise(L, "Attempt to modify a readonly table")
+	r := runOf(L)
+	if r.refuses(t) {
+		r.raise(L, "Attempt to modify a readonly table")
 	}
 	if old, ok := t.Metatable.(*lua.LTable); ok && old.RawGetString("__metatable") != lua.LNil {
 		L.RaiseError("cannot change a protected metatable")
@@ -147,8 +147,8 @@ func baseSetMetatable(L *lua.LState) int {
 
 var ipairsStep = native(func(L *lua.LState) int {
 	t, i := tab(L, "ipairs", 1), integer(L, "ipairs", 2)+1
-	m := meterOf(L)
-	v := m.at(m.real(t), i)
+	r := runOf(L)
+	v := r.at(r.real(t), i)
 	if v == lua.LNil {
 		L.Push(lua.LNil)
 		return 1
@@ -170,8 +170,8 @@ var nextFunction = native(baseNext)
 
 func baseNext(L *lua.LState) int {
 	t := tab(L, "next", 1)
-	m := meterOf(L)
-	k, v := m.next(L, m.real(t), L.Get(2))
+	r := runOf(L)
+	k, v := r.next(L, r.real(t), L.Get(2))
 	L.Push(k)
 	if k == lua.LNil {
 		return 1
@@ -197,7 +197,7 @@ func arguments(L *lua.LState, from int) []lua.LValue {
 }
 
 func basePCall(L *lua.LState) int {
-	m := meterOf(L)
+	r := runOf(L)
 	if L.GetTop() == 0 {
 		// Redis's own pcall mistakes its return value for the function here.
 		L.Push(lua.LFalse)
@@ -205,12 +205,12 @@ func basePCall(L *lua.LState) int {
 	}
 	fn := some(L, "pcall", 1)
 	args := arguments(L, 2)
-	m.spend(L, pricePCall+len(args)*priceArgument)
+	r.spend(L, pricePCall+len(args)*priceArgument)
 	L.SetTop(0)
-	if err := m.protected(L, lua.MultRet, fn, args...); err != nil {
-		m.passOn(L)
+	if err := r.protected(L, lua.MultRet, fn, args...); err != nil {
+		r.passOn(L)
 		L.Push(lua.LFalse)
-		v := m.object(err)
+		v := object(err)
 		if t, ok := v.(*lua.LTable); ok {
 			// Redis gives a script the text of its errors, as it did before errors were tables.
 			if text := t.RawGetString("err"); isText(text) {
@@ -224,7 +224,7 @@ func basePCall(L *lua.LState) int {
 	return L.GetTop()
 }
 
-func (m *meter) object(err error) lua.LValue {
+func object(err error) lua.LValue {
 	if ae, ok := err.(*lua.ApiError); ok {
 		return ae.Object
 	}
@@ -233,18 +233,18 @@ func (m *meter) object(err error) lua.LValue {
 
 func baseXPCall(L *lua.LState) int {
 	fn, handler := L.Get(1), L.Get(2)
-	m := meterOf(L)
+	r := runOf(L)
 	some(L, "xpcall", 2)
 	L.SetTop(0)
-	err := m.protected(L, lua.MultRet, fn)
+	err := r.protected(L, lua.MultRet, fn)
 	if err == nil {
 		L.Insert(lua.LTrue, 1)
 		return L.GetTop()
 	}
-	m.passOn(L)
+	r.passOn(L)
 	L.Push(lua.LFalse)
-	if err := m.protected(L, 1, handler, m.object(err)); err != nil {
-		m.passOn(L)
+	if err := r.protected(L, 1, handler, object(err)); err != nil {
+		r.passOn(L)
 		L.Push(lua.LString("error in error handling"))
 	}
 	return 2
@@ -259,9 +259,9 @@ func baseRawEqual(L *lua.LState) int {
 }
 
 func baseRawGet(L *lua.LState) int {
-	m := meterOf(L)
-	t, k := m.real(tab(L, "rawget", 1)), some(L, "rawget", 2)
-	m.hashed(L, k)
+	r := runOf(L)
+	t, k := r.real(tab(L, "rawget", 1)), some(L, "rawget", 2)
+	r.hashed(L, k)
 	L.Push(t.RawGet(k))
 	return 1
 }
@@ -269,11 +269,11 @@ func baseRawGet(L *lua.LState) int {
 func baseRawSet(L *lua.LState) int {
 	t := tab(L, "rawset", 1)
 	k, v := some(L, "rawset", 2), some(L, "rawset", 3)
-	m := meterOf(L)
-	if m.refuses(t) {
-		m.raise(L, "Attempt to modify a readonly table")
+	r := runOf(L)
+	if r.refuses(t) {
+		r.raise(L, "Attempt to modify a readonly table")
 	}
-	m.put(L, t, k, v)
+	r.put(L, t, k, v)
 	L.SetTop(1)
 	return 1
 }
@@ -320,18 +320,18 @@ func baseToNumber(L *lua.LState) int {
 
 func baseToString(L *lua.LState) int {
 	v := some(L, "tostring", 1)
-	m := meterOf(L)
+	r := runOf(L)
 	if fn := metamethod(L, v, "__tostring"); fn != lua.LNil {
-		m.call(L, 1, fn, v)
+		r.call(L, 1, fn, v)
 		return 1
 	}
 	if _, ok := v.(lua.LString); ok {
 		L.Push(v)
 		return 1
 	}
-	b := m.tostring(v)
-	m.text(L, len(b))
-	m.spend(L, priceNumeral)
+	b := tostring(v)
+	r.text(L, len(b))
+	r.spend(L, priceNumeral)
 	L.Push(lua.LString(b))
 	return 1
 }
@@ -373,7 +373,7 @@ func baseLoadString(L *lua.LState) int {
 
 // baseLoad joins the texts that a function returns, until it returns nothing.
 func baseLoad(L *lua.LState) int {
-	m, name := meterOf(L), "=(load)"
+	r, name := runOf(L), "=(load)"
 	if L.Get(2) != lua.LNil {
 		name = str(L, "load", 2)
 	}
@@ -383,10 +383,10 @@ func baseLoad(L *lua.LState) int {
 	}
 	var text []byte
 	for {
-		if err := m.protected(L, 1, fn); err != nil {
-			m.passOn(L)
+		if err := r.protected(L, 1, fn); err != nil {
+			r.passOn(L)
 			L.Push(lua.LNil)
-			L.Push(m.object(err))
+			L.Push(object(err))
 			return 2
 		}
 		v := L.Get(-1)
@@ -403,7 +403,7 @@ func baseLoad(L *lua.LState) int {
 		if s == "" {
 			break
 		}
-		m.text(L, len(s)*2)
+		r.text(L, len(s)*2)
 		text = append(text, s...)
 	}
 	return loadChunk(L, string(text), name)
@@ -411,25 +411,25 @@ func baseLoad(L *lua.LState) int {
 
 // loadChunk compiles text. Compiling costs much more than the text's length.
 func loadChunk(L *lua.LState, text, name string) int {
-	m := meterOf(L)
-	if len(text) > m.limits.SourceBytes {
+	r := runOf(L)
+	if len(text) > r.limits.SourceBytes {
 		L.RaiseError("chunk is too long")
 	}
-	m.use(L, compiledCost+len(text)*compiledByteCost)
-	m.spend(L, int(compileWork(text)))
-	called := m.chunkName(name)
+	r.use(L, compiledCost+len(text)*compiledByteCost)
+	r.spend(L, int(compileWork(text)))
+	called := chunkName(name)
 	f, err := compile(text, called)
-	m.spend(L, int(f.work))
+	r.spend(L, int(f.work))
 	if err != nil {
 		L.Push(lua.LNil)
 		L.Push(lua.LString(err.Error()))
 		return 2
 	}
-	if m.loaded == nil {
-		m.loaded = map[string]chunk{}
+	if r.loaded == nil {
+		r.loaded = map[string]chunk{}
 	}
-	m.loaded[called] = chunk{name, f.names}
-	L.Push(&lua.LFunction{Env: m.space.env, Proto: f.proto})
+	r.loaded[called] = chunk{name, f.names}
+	L.Push(&lua.LFunction{Env: r.space.env, Proto: f.proto})
 	return 1
 }
 
@@ -441,7 +441,7 @@ type chunk struct {
 
 // chunkName is Lua's name for a chunk in errors. A name that begins with "=" is used as it is, one
 // with "@" is a file's name, and of a text the first line is shown.
-func (m *meter) chunkName(name string) string {
+func chunkName(name string) string {
 	const nameMax, fileMax, lineMax = 59, 52, 43
 	if own, ok := strings.CutPrefix(name, "="); ok {
 		return cText(own)[:min(len(cText(own)), nameMax)]

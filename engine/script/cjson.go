@@ -26,7 +26,7 @@ func init() {
 		fixed("encode_invalid_numbers", lua.LFalse), fixed("decode_invalid_numbers", lua.LTrue),
 		fixed("encode_sparse_array", lua.LFalse, lua.LNumber(2), lua.LNumber(10)),
 		{"new", func(L *lua.LState) int {
-			L.Push(meterOf(L).space.globals.RawGetString("cjson"))
+			L.Push(runOf(L).space.globals.RawGetString("cjson"))
 			return 1
 		}},
 	}
@@ -39,7 +39,7 @@ const (
 )
 
 type jsonWriter struct {
-	m   *meter
+	run *run
 	L   *lua.LState
 	out []byte
 	own int // bytes that were charged
@@ -49,9 +49,9 @@ func jsonEncode(L *lua.LState) int {
 	if L.GetTop() != 1 {
 		badArg(L, "encode", 1, "expected 1 argument")
 	}
-	w := &jsonWriter{m: meterOf(L), L: L}
+	w := &jsonWriter{run: runOf(L), L: L}
 	w.value(L.Get(1), 0)
-	w.m.text(L, len(w.out))
+	w.run.text(L, len(w.out))
 	L.Push(asText(w.out))
 	return 1
 }
@@ -61,16 +61,16 @@ func (w *jsonWriter) fail(what, why string) {
 }
 
 func (w *jsonWriter) value(v lua.LValue, depth int) {
-	w.m.spend(w.L, priceJSON)
+	w.run.spend(w.L, priceJSON)
 	if n := len(w.out) - w.own; n > 4096 {
-		w.m.use(w.L, n)
+		w.run.use(w.L, n)
 		w.own = len(w.out)
 	}
 	switch v := v.(type) {
 	case lua.LString:
 		w.text(string(v))
 	case lua.LNumber:
-		w.m.spend(w.L, priceNumeral)
+		w.run.spend(w.L, priceNumeral)
 		w.number(float64(v))
 	case lua.LBool:
 		w.out = append(w.out, v.String()...)
@@ -79,7 +79,7 @@ func (w *jsonWriter) value(v lua.LValue, depth int) {
 	case *lua.LUserData:
 		w.out = append(w.out, "null"...)
 	case *lua.LTable:
-		w.table(w.m.real(v), depth+1)
+		w.table(w.run.real(v), depth+1)
 	default:
 		w.fail(v.Type().String(), "type not supported")
 	}
@@ -95,8 +95,8 @@ func (w *jsonWriter) number(f float64) {
 const hexDigits = "0123456789abcdef"
 
 func (w *jsonWriter) text(s string) {
-	w.m.use(w.L, len(s))
-	w.m.spend(w.L, len(s)*priceJSONByte)
+	w.run.use(w.L, len(s))
+	w.run.spend(w.L, len(s)*priceJSONByte)
 	before := len(w.out)
 	w.out = append(w.out, '"')
 	for i := 0; i < len(s); i++ {
@@ -122,15 +122,15 @@ func (w *jsonWriter) text(s string) {
 		}
 	}
 	w.out = append(w.out, '"')
-	w.m.spend(w.L, len(w.out)-before)
+	w.run.spend(w.L, len(w.out)-before)
 }
 
 // arrayLength is the highest index of a table whose keys are all positive integers, or -1 for any
 // other table.
 func (w *jsonWriter) arrayLength(t *lua.LTable) int {
 	most, n := 0.0, 0
-	for k, _ := w.m.next(w.L, t, lua.LNil); k != lua.LNil; k, _ = w.m.next(w.L, t, k) {
-		w.m.spend(w.L, priceNext)
+	for k, _ := w.run.next(w.L, t, lua.LNil); k != lua.LNil; k, _ = w.run.next(w.L, t, k) {
+		w.run.spend(w.L, priceNext)
 		f, ok := k.(lua.LNumber)
 		if !ok || float64(f) < 1 || float64(f) != math.Floor(float64(f)) {
 			return -1
@@ -154,14 +154,14 @@ func (w *jsonWriter) table(t *lua.LTable, depth int) {
 			if i > 1 {
 				w.out = append(w.out, ',')
 			}
-			w.value(w.m.at(t, i), depth)
+			w.value(w.run.at(t, i), depth)
 		}
 		w.out = append(w.out, ']')
 		return
 	}
 	w.out = append(w.out, '{')
 	first := true
-	for k, v := w.m.next(w.L, t, lua.LNil); k != lua.LNil; k, v = w.m.next(w.L, t, k) {
+	for k, v := w.run.next(w.L, t, lua.LNil); k != lua.LNil; k, v = w.run.next(w.L, t, k) {
 		if !first {
 			w.out = append(w.out, ',')
 		}

@@ -10,7 +10,7 @@ import (
 )
 
 type jsonReader struct {
-	m    *meter
+	run  *run
 	L    *lua.LState
 	s    string
 	at   int
@@ -21,11 +21,11 @@ func jsonDecode(L *lua.LState) int {
 	if L.GetTop() != 1 {
 		badArg(L, "decode", 1, "expected 1 argument")
 	}
-	r := &jsonReader{m: meterOf(L), L: L, s: str(L, "decode", 1)}
+	r := &jsonReader{run: runOf(L), L: L, s: str(L, "decode", 1)}
 	if len(r.s) >= 2 && (r.s[0] == 0 || r.s[1] == 0) {
 		L.RaiseError("JSON parser does not support UTF-16 or UTF-32")
 	}
-	r.m.spend(L, len(r.s)*priceJSONByte)
+	r.run.spend(L, len(r.s)*priceJSONByte)
 	t := r.token()
 	v := r.value(t, 0)
 	if t := r.token(); t.kind != "T_END" {
@@ -58,7 +58,7 @@ func (r *jsonReader) token() token {
 		r.at++
 	}
 	r.from = r.at
-	r.m.spend(r.L, priceJSON)
+	r.run.spend(r.L, priceJSON)
 	if r.at >= len(r.s) || r.s[r.at] == 0 {
 		return token{kind: "T_END"}
 	}
@@ -70,7 +70,7 @@ func (r *jsonReader) token() token {
 	for _, w := range []struct {
 		text string
 		t    token
-	}{{"true", token{"T_BOOLEAN", lua.LTrue}}, {"false", token{"T_BOOLEAN", lua.LFalse}}, {"null", token{"T_NULL", r.m.inst.null}}} {
+	}{{"true", token{"T_BOOLEAN", lua.LTrue}}, {"false", token{"T_BOOLEAN", lua.LFalse}}, {"null", token{"T_NULL", r.run.inst.null}}} {
 		if strings.HasPrefix(r.s[r.at:], w.text) {
 			r.at += len(w.text)
 			return w.t
@@ -92,7 +92,7 @@ func (r *jsonReader) number() token {
 	}
 	// The number is the longest prefix that is one.
 	for ; end > r.at; end-- {
-		r.m.spend(r.L, priceNumeral+(end-r.at)*priceDigit)
+		r.run.spend(r.L, priceNumeral+(end-r.at)*priceDigit)
 		if f, ok := parseNumber(r.s[r.at:end]); ok {
 			r.at = end
 			return token{"T_NUMBER", lua.LNumber(f)}
@@ -113,7 +113,7 @@ func (r *jsonReader) text() token {
 		switch {
 		case c == '"':
 			r.at = i + 1
-			r.m.use(r.L, len(out)+stringCost)
+			r.run.use(r.L, len(out)+stringCost)
 			return token{"T_STRING", lua.LString(out)}
 		case c == 0:
 			r.from = i
@@ -192,7 +192,7 @@ func (r *jsonReader) descend(depth int) *lua.LTable {
 	if depth > jsonDepthMax {
 		r.L.RaiseError("%s", fmt.Sprintf("Found too many nested data structures (%d) at character %d", depth, r.at))
 	}
-	r.m.use(r.L, tableCost)
+	r.run.use(r.L, tableCost)
 	return r.L.CreateTable(0, 0)
 }
 
@@ -210,7 +210,7 @@ func (r *jsonReader) object(depth int) lua.LValue {
 			r.unexpected("colon", c)
 		}
 		v := r.value(r.token(), depth)
-		r.m.put(r.L, out, t.value, v)
+		r.run.put(r.L, out, t.value, v)
 		t = r.token()
 		if t.kind == "T_OBJ_END" {
 			return out
@@ -229,7 +229,7 @@ func (r *jsonReader) array(depth int) lua.LValue {
 		return out
 	}
 	for i := 1; ; i++ {
-		r.m.put(r.L, out, lua.LNumber(i), r.value(t, depth))
+		r.run.put(r.L, out, lua.LNumber(i), r.value(t, depth))
 		t = r.token()
 		if t.kind == "T_ARR_END" {
 			return out

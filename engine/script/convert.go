@@ -13,7 +13,7 @@ import (
 
 // decoder converts a reply to Lua values.
 type decoder struct {
-	m   *meter
+	run *run
 	L   *lua.LState
 	buf []byte
 	at  int
@@ -27,7 +27,7 @@ func (d *decoder) line() []byte {
 }
 
 func (d *decoder) bulk(n int) lua.LString {
-	d.m.text(d.L, n)
+	d.run.text(d.L, n)
 	s := lua.LString(d.buf[d.at : d.at+n])
 	d.at += n + 2
 	return s
@@ -35,7 +35,7 @@ func (d *decoder) bulk(n int) lua.LString {
 
 // one returns a table with one field.
 func (d *decoder) one(name string, v lua.LValue) lua.LValue {
-	d.m.use(d.L, tableCost+hashCost)
+	d.run.use(d.L, tableCost+hashCost)
 	t := d.L.CreateTable(0, 1)
 	t.RawSetString(name, v)
 	return t
@@ -51,7 +51,7 @@ func (d *decoder) value() lua.LValue {
 	case '+':
 		return d.one("ok", lua.LString(body))
 	case '-':
-		return d.m.errorTable(d.L, string(body), true)
+		return d.run.errorTable(d.L, string(body), true)
 	case '$':
 		if n < 0 {
 			return lua.LFalse
@@ -87,8 +87,8 @@ func (d *decoder) value() lua.LValue {
 }
 
 func (d *decoder) array(n int) lua.LValue {
-	d.m.charge(d.L, n, 0)
-	d.m.spend(d.L, priceTable)
+	d.run.charge(d.L, n, 0)
+	d.run.spend(d.L, priceTable)
 	t := d.L.CreateTable(n, 0)
 	for i := 1; i <= n; i++ {
 		t.RawSetInt(i, d.value())
@@ -98,7 +98,7 @@ func (d *decoder) array(n int) lua.LValue {
 }
 
 func (d *decoder) pairs(n int, isMap bool) *lua.LTable {
-	d.m.use(d.L, tableCost)
+	d.run.use(d.L, tableCost)
 	t := d.L.CreateTable(0, 0)
 	for range n {
 		k := d.value()
@@ -107,7 +107,7 @@ func (d *decoder) pairs(n int, isMap bool) *lua.LTable {
 			v = d.value()
 		}
 		if k != lua.LNil {
-			d.m.put(d.L, t, k, v)
+			d.run.put(d.L, t, k, v)
 		}
 	}
 	return t
@@ -115,9 +115,9 @@ func (d *decoder) pairs(n int, isMap bool) *lua.LTable {
 
 var errReplyEnds = errors.New("script: the reply ends here")
 
-// writeReply writes a script's return value. If that exceeds a bound it sets m.over.
-func (m *meter) writeReply(L *lua.LState, out *reply.Writer, v lua.LValue) {
-	e := encoder{m: m, L: L, out: out, start: out.Len()}
+// writeReply writes a script's return value. If that exceeds a bound it sets over.
+func (r *run) writeReply(L *lua.LState, out *reply.Writer, v lua.LValue) {
+	e := encoder{run: r, L: L, out: out, start: out.Len()}
 	defer func() {
 		if r := recover(); r != nil && r != any(errReplyEnds) {
 			panic(r)
@@ -127,7 +127,7 @@ func (m *meter) writeReply(L *lua.LState, out *reply.Writer, v lua.LValue) {
 }
 
 type encoder struct {
-	m     *meter
+	run   *run
 	L     *lua.LState
 	out   *reply.Writer
 	start int
@@ -135,15 +135,15 @@ type encoder struct {
 
 // room ends the reply if n more bytes are too many.
 func (e *encoder) room(n int) {
-	if e.out.Len()-e.start+n > e.m.limits.ReplyBytes {
-		e.m.end(overReply(e.m.limits))
+	if e.out.Len()-e.start+n > e.run.limits.ReplyBytes {
+		e.run.end(overReply(e.run.limits))
 		panic(errReplyEnds)
 	}
 }
 
 // spend charges n units of work.
 func (e *encoder) spend(n int) {
-	if e.m.count(n); e.m.over != nil {
+	if e.run.count(n); e.run.over != nil {
 		panic(errReplyEnds)
 	}
 }
@@ -174,7 +174,7 @@ func (e *encoder) value(v lua.LValue, depth int) {
 // bool writes true as 1 and false as null for a script that spoke RESP2.
 func (e *encoder) bool(b bool) {
 	switch {
-	case e.m.proto == reply.RESP3:
+	case e.run.proto == reply.RESP3:
 		e.out.Bool(b)
 	case b:
 		e.out.Int(1)
@@ -230,7 +230,7 @@ func (e *encoder) table(t *lua.LTable, depth int) {
 		}
 	}
 	start, n := e.out.Len(), 0
-	for v := e.m.at(t, 1); v != lua.LNil; v = e.m.at(t, n+1) {
+	for v := e.run.at(t, 1); v != lua.LNil; v = e.run.at(t, n+1) {
 		n++
 		e.value(v, depth+1)
 	}
@@ -247,7 +247,7 @@ func (e *encoder) bigNumber(s string) {
 }
 
 func (e *encoder) pairs(t *lua.LTable, depth int, isMap bool) {
-	if w := e.m.walkOf(t); w != nil {
+	if w := e.run.walkOf(t); w != nil {
 		e.spend(w.holes * priceHole)
 	}
 	e.spend(t.Len() * priceSkip) // one element may follow thousands of nils, and a reply may repeat the table

@@ -29,52 +29,52 @@ func init() {
 	}
 }
 
-func (m *meter) thread(L *lua.LState, name string) *lua.LState {
+func (r *run) thread(L *lua.LState, name string) *lua.LState {
 	fn, ok := L.Get(1).(*lua.LFunction)
 	if !ok || fn.IsG {
 		badArg(L, name, 1, "Lua function expected")
 	}
-	m.use(L, threadCost)
+	r.use(L, threadCost)
 	options := L.Options
-	L.Options.CallStackSize, L.Options.RegistrySize = m.threadDepth(), threadRegisters
+	L.Options.CallStackSize, L.Options.RegistrySize = r.threadDepth(), threadRegisters
 	L.Options.RegistryMaxSize = threadRegistersMax
 	// A thread whose creator has a context would get a context of its own.
 	context := L.RemoveContext()
-	L.Push(m.inst.co["create"])
+	L.Push(r.inst.co["create"])
 	L.Push(fn)
 	L.Call(1, 1)
 	L.SetContext(context)
 	L.Options = options
 	th := L.Get(-1).(*lua.LState)
 	L.Pop(1)
-	m.attach(th, m.threadDepth())
+	r.attach(th, r.threadDepth())
 	return th
 }
 
 // threadDepth is the most calls in a coroutine.
-func (m *meter) threadDepth() int { return min(threadDepthMax, m.limits.CallDepth) }
+func (r *run) threadDepth() int { return min(threadDepthMax, r.limits.CallDepth) }
 
 func coCreate(L *lua.LState) int {
-	L.Push(meterOf(L).thread(L, "create"))
+	L.Push(runOf(L).thread(L, "create"))
 	return 1
 }
 
 // resume runs a thread until it yields, ends or fails. It leaves the results of the interpreter's
 // resume on the stack.
-func (m *meter) resume(L, th *lua.LState, args []lua.LValue) int {
-	m.enter(L)
-	m.spend(L, priceResume+len(args)*priceArgument)
-	outer := m.goDepth
-	m.threads = append(m.threads, m.goDepth)
+func (r *run) resume(L, th *lua.LState, args []lua.LValue) int {
+	r.enter(L)
+	r.spend(L, priceResume+len(args)*priceArgument)
+	outer := r.goDepth
+	r.threads = append(r.threads, r.goDepth)
 	top := L.GetTop()
-	if n, yielded := m.yielded[th]; yielded {
-		delete(m.yielded, th)
+	if n, yielded := r.yielded[th]; yielded {
+		delete(r.yielded, th)
 		if _, goesOn := th.GetStack(-1); !goesOn {
-			return m.ended(L, th, args)
+			return r.ended(L, th, args)
 		}
 		args = fitted(args, n)
 	}
-	L.Push(m.inst.co["resume"])
+	L.Push(r.inst.co["resume"])
 	L.Push(th)
 	for _, a := range args {
 		L.Push(a)
@@ -83,21 +83,21 @@ func (m *meter) resume(L, th *lua.LState, args []lua.LValue) int {
 	running := L.G.CurrentThread
 	L.Call(len(args)+1, lua.MultRet)
 	L.G.CurrentThread = running
-	m.threads = m.threads[:len(m.threads)-1]
-	m.goDepth = outer - 1
-	m.passOn(L)
-	if text, ok := L.Get(top + 2).(lua.LString); ok && L.Get(top+1) == lua.LFalse && th.Dead && !m.thrown {
-		L.Replace(top+2, lua.LString(m.inLuasWords(m.overflow(string(text), m.threadDepth()))))
+	r.threads = r.threads[:len(r.threads)-1]
+	r.goDepth = outer - 1
+	r.passOn(L)
+	if text, ok := L.Get(top + 2).(lua.LString); ok && L.Get(top+1) == lua.LFalse && th.Dead && !r.thrown {
+		L.Replace(top+2, lua.LString(r.inLuasWords(r.overflow(string(text), r.threadDepth()))))
 	}
-	m.thrown = false
+	r.thrown = false
 	return L.GetTop() - top
 }
 
 // ended ends a thread that yielded in a tail call: nothing of the thread is left to continue.
-func (m *meter) ended(L, th *lua.LState, values []lua.LValue) int {
+func (r *run) ended(L, th *lua.LState, values []lua.LValue) int {
 	th.Dead = true
-	m.threads = m.threads[:len(m.threads)-1]
-	m.goDepth--
+	r.threads = r.threads[:len(r.threads)-1]
+	r.goDepth--
 	L.Push(lua.LTrue)
 	for _, v := range values {
 		L.Push(v)
@@ -117,14 +117,14 @@ func fitted(values []lua.LValue, wanted int) []lua.LValue {
 }
 
 // inLuasWords translates the interpreter's error that ended a coroutine, whose stack is gone.
-func (m *meter) inLuasWords(text string) string {
-	rest, placed := strings.CutPrefix(text, m.chunk+":")
+func (r *run) inLuasWords(text string) string {
+	rest, placed := strings.CutPrefix(text, r.chunk+":")
 	at, _, _ := strings.Cut(rest, ":")
 	line, err := strconv.Atoi(at)
 	if !placed || err != nil || len(text) >= 4096 {
 		return text
 	}
-	return m.names.translate(text, line, func(string) string { return "nil" })
+	return r.names.translate(text, line, func(string) string { return "nil" })
 }
 
 func coResume(L *lua.LState) int {
@@ -132,16 +132,16 @@ func coResume(L *lua.LState) int {
 	if !ok {
 		badArg(L, "resume", 1, "coroutine expected")
 	}
-	m := meterOf(L)
-	if text := m.refusal(th); text != "" {
+	r := runOf(L)
+	if text := refusal(th); text != "" {
 		L.Push(lua.LFalse)
 		L.Push(lua.LString("cannot resume " + text + " coroutine"))
 		return 2
 	}
-	return m.resume(L, th, arguments(L, 2))
+	return r.resume(L, th, arguments(L, 2))
 }
 
-func (m *meter) refusal(th *lua.LState) string {
+func refusal(th *lua.LState) string {
 	switch {
 	case th.Dead:
 		return "dead"
@@ -154,23 +154,23 @@ func (m *meter) refusal(th *lua.LState) string {
 }
 
 func coWrap(L *lua.LState) int {
-	m := meterOf(L)
-	th := m.thread(L, "wrap")
-	m.use(L, closureCost)
+	r := runOf(L)
+	th := r.thread(L, "wrap")
+	r.use(L, closureCost)
 	L.Push(native(func(L *lua.LState) int {
-		m := meterOf(L)
-		if text := m.refusal(th); text != "" {
+		r := runOf(L)
+		if text := refusal(th); text != "" {
 			L.RaiseError("%s", "cannot resume "+text+" coroutine")
 		}
 		base := L.GetTop()
-		n := m.resume(L, th, arguments(L, 1))
+		n := r.resume(L, th, arguments(L, 1))
 		if L.Get(base+1) != lua.LTrue {
 			err := L.Get(base + 2)
 			if isText(err) {
 				// Lua reports the place where the coroutine was called before the place where it
 				// ended.
-				m.text(L, textLength(err))
-				err, m.thrown = lua.LString(appendText([]byte(position(L, 1)), err)), true
+				r.text(L, textLength(err))
+				err, r.thrown = lua.LString(appendText([]byte(position(L, 1)), err)), true
 			}
 			L.Error(err, 0)
 		}
@@ -193,7 +193,7 @@ func coStatus(L *lua.LState) int {
 	if !ok {
 		badArg(L, "status", 1, "coroutine expected")
 	}
-	switch text := meterOf(L).refusal(th); text {
+	switch text := refusal(th); text {
 	case "":
 		return pushText(L, "suspended")
 	default:
@@ -203,15 +203,15 @@ func coStatus(L *lua.LState) int {
 
 // coYield: the interpreter cannot yield across a function of its library.
 func coYield(L *lua.LState) int {
-	m := meterOf(L)
-	n := len(m.threads)
-	if n == 0 || m.goDepth != m.threads[n-1] {
+	r := runOf(L)
+	n := len(r.threads)
+	if n == 0 || r.goDepth != r.threads[n-1] {
 		L.RaiseError("attempt to yield across metamethod/C-call boundary")
 	}
 	// The interpreter leaves out the nils for missing values when the thread is resumed.
-	if m.yielded == nil {
-		m.yielded = map[*lua.LState]int{}
+	if r.yielded == nil {
+		r.yielded = map[*lua.LState]int{}
 	}
-	m.yielded[L] = wanted(L)
+	r.yielded[L] = wanted(L)
 	return -1
 }

@@ -42,30 +42,30 @@ const (
 // to load the library.
 func (in *interpreter) load(f *form) (*instance, error) {
 	inst := &instance{registered: map[string]registered{}, protos: map[*lua.FunctionProto]bool{}, iterators: map[*lua.LFunction]bool{}}
-	mm := newMeter(&Run{Limits: &loadLimits}, f.names)
-	m := &mm
-	m.loading = inst
+	loading := newRun(&Run{Limits: &loadLimits}, f.names)
+	r := &loading
+	r.loading = inst
 	L, leave := in.loader()
 	defer leave()
-	in.begin(m, &in.functions, libraryChunk, "")
-	m.attach(L, callDepthFirst)
+	in.prepare(r, &in.functions, libraryChunk, "")
+	r.attach(L, callDepthFirst)
 	mt := in.functions.env.Metatable.(*lua.LTable)
 	mt.RawSetString("__index", in.loading)
-	err := m.protected(L, 0, &lua.LFunction{Env: in.functions.env, Proto: f.proto})
+	err := r.protected(L, 0, &lua.LFunction{Env: in.functions.env, Proto: f.proto})
 	mt.RawSetString("__index", in.functions.globals)
-	if m.over != nil && m.work <= 0 {
+	if r.over != nil && r.work <= 0 {
 		return nil, errors.New("ERR Error registering functions: ERR " + errLoadTimeout.Error())
 	}
-	if err != nil || m.over != nil {
-		return nil, fmt.Errorf("ERR Error registering functions: %s", m.failure(err))
+	if err != nil || r.over != nil {
+		return nil, fmt.Errorf("ERR Error registering functions: %s", r.failure(err))
 	}
 	L.SetTop(0)
-	inst.bytes, inst.work = loadBytes-m.bytes, loadWork-m.work
+	inst.bytes, inst.work = loadBytes-r.bytes, loadWork-r.work
 	inst.explore(in)
 	inst.iterators = nil
 	inst.holes = map[*lua.LTable]int{}
 	for _, t := range inst.tables {
-		if w := m.walks[t]; w != nil {
+		if w := r.walks[t]; w != nil {
 			inst.holes[t] = w.holes
 		}
 	}
@@ -200,26 +200,26 @@ func (in *interpreter) drop(l *Library) {
 
 // Call calls a function and writes its reply, or its error, to out.
 func (e *Interpreters) Call(f *Function, r *Run, out *reply.Writer) {
-	in := e.take(r.Limits.CallDepth)
+	in := e.idleOrNew(r.Limits.CallDepth)
 	if in.callFunction(f, r, out) {
 		e.give(in)
 	}
 }
 
 // callFunction reports whether the interpreter may be used again.
-func (in *interpreter) callFunction(f *Function, r *Run, out *reply.Writer) bool {
+func (in *interpreter) callFunction(f *Function, how *Run, out *reply.Writer) bool {
 	inst, err := in.instance(f.Library)
 	if err != nil {
 		// The library was loaded before. As long as loading is deterministic this cannot happen.
 		out.Error(err.Error())
 		return false
 	}
-	in.meter = newMeter(r, f.Library.form.names)
-	m := &in.meter
-	m.library = inst
-	in.begin(m, &in.functions, libraryChunk, f.Name)
-	again := m.answer(out, r, inst.registered[f.Folded].callback, m.list(r.Keys), m.list(r.Args))
-	if m.dirty {
+	in.run = newRun(how, f.Library.form.names)
+	r := &in.run
+	r.library = inst
+	in.prepare(r, &in.functions, libraryChunk, f.Name)
+	again := r.answer(out, how, inst.registered[f.Folded].callback, r.list(how.Keys), r.list(how.Args))
+	if r.dirty {
 		in.drop(f.Library)
 	}
 	return again

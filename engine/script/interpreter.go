@@ -29,9 +29,8 @@ type interpreter struct {
 	inner []*thread
 	// null is cjson.null.
 	null *lua.LUserData
-	// meter is the meter of the current run. replies and args are buffers for one call of
-	// redis.call.
-	meter   meter
+	// run is the current run. replies and args are buffers for one call of redis.call.
+	run     run
 	replies reply.Writer
 	args    [][]byte
 	// instances are libraries whose functions can be called at once. kept is their memory together,
@@ -59,12 +58,12 @@ const (
 
 // refuses reports whether a table must not be changed. If later calls would see the change it marks
 // the run as dirty.
-func (m *meter) refuses(t *lua.LTable) bool {
-	switch m.inst.guards[t] {
+func (r *run) refuses(t *lua.LTable) bool {
+	switch r.inst.guards[t] {
 	case guardShared:
 		return true
 	case guardKept:
-		m.dirty = true
+		r.dirty = true
 	}
 	return false
 }
@@ -126,7 +125,7 @@ func (in *interpreter) missing() *lua.LTable {
 		m := meterOf(L)
 		name := L.Get(2)
 		m.text(L, 4*textLength(name))
-		L.RaiseError("%s", fmt.Sprintf("Script attempted to access nonexistent global variable '%s'", m.tostring(name)))
+		L.RaiseError("%s", fmt.Sprintf("Script attempted to access nonexistent global variable '%s'", tostring(name)))
 		return 0
 	}))
 	t.Metatable = mt

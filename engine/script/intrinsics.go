@@ -52,19 +52,19 @@ func boolean(L *lua.LState, b bool) int {
 // iConcat gets the names of the operands, and then the operands. It works from the right: in pairs
 // if a metamethod is needed, otherwise all at once.
 func iConcat(L *lua.LState) int {
-	m := meterOf(L)
+	r := runOf(L)
 	n := L.GetTop()
 	total := 0
 	for i := 2; i <= n; i++ {
 		v := L.Get(i)
 		if !isText(v) {
-			return m.concatPairs(L, n)
+			return r.concatPairs(L, n)
 		}
 		total += textLength(v)
-		m.spend(L, pricePart+numeralPrice(v))
+		r.spend(L, pricePart+numeralPrice(v))
 	}
-	m.text(L, total)
-	m.spend(L, priceConcat)
+	r.text(L, total)
+	r.spend(L, priceConcat)
 	buf := make([]byte, 0, total)
 	for i := 2; i <= n; i++ {
 		buf = appendText(buf, L.Get(i))
@@ -98,15 +98,15 @@ func textLength(v lua.LValue) int {
 
 func isText(v lua.LValue) bool { return lua.LVCanConvToString(v) }
 
-func (m *meter) concatPairs(L *lua.LState, n int) int {
-	m.spend(L, n*pricePair)
+func (r *run) concatPairs(L *lua.LState, n int) int {
+	r.spend(L, n*pricePair)
 	descs := strings.Split(string(L.Get(1).(lua.LString)), "|")
 	right := L.Get(n)
 	for i := n - 1; i >= 2; i-- {
 		left := L.Get(i)
 		if isText(left) && isText(right) {
-			m.text(L, textLength(left)+textLength(right))
-			m.spend(L, priceConcat+numeralPrice(left)+numeralPrice(right))
+			r.text(L, textLength(left)+textLength(right))
+			r.spend(L, priceConcat+numeralPrice(left)+numeralPrice(right))
 			right = asText(appendText(appendText(make([]byte, 0, textLength(left)+textLength(right)), left), right))
 			continue
 		}
@@ -125,7 +125,7 @@ func (m *meter) concatPairs(L *lua.LState, n int) int {
 			}
 			L.RaiseError("%s", "attempt to concatenate "+named(desc, bad.Type().String()))
 		}
-		m.call(L, 1, fn, left, right)
+		r.call(L, 1, fn, left, right)
 		right = L.Get(-1)
 		L.Pop(1)
 	}
@@ -140,31 +140,31 @@ func metamethod(L *lua.LState, v lua.LValue, event string) lua.LValue {
 			return mt.RawGetString(event)
 		}
 	case lua.LString:
-		return meterOf(L).inst.stringMeta.RawGetString(event)
+		return runOf(L).inst.stringMeta.RawGetString(event)
 	}
 	return lua.LNil
 }
 
 func iGet(L *lua.LState) int {
-	L.Push(meterOf(L).index(L, L.Get(1), L.Get(2), L.Get(3)))
+	L.Push(runOf(L).index(L, L.Get(1), L.Get(2), L.Get(3)))
 	return 1
 }
 
 // index returns a field of a value, with metamethods. If desc is a text it names the value in
 // errors.
-func (m *meter) index(L *lua.LState, obj, key, desc lua.LValue) lua.LValue {
+func (r *run) index(L *lua.LState, obj, key, desc lua.LValue) lua.LValue {
 	for range lua.MaxTableGetLoop {
 		t, isTable := obj.(*lua.LTable)
 		if isTable {
 			if keyCount(t) > 0 {
-				m.hashed(L, key)
-				m.spend(L, hashPrice(t))
+				r.hashed(L, key)
+				r.spend(L, hashPrice(t))
 			}
 			if v := t.RawGet(key); v != lua.LNil || t.Metatable == lua.LNil {
 				return v
 			}
 		}
-		m.spend(L, priceHop)
+		r.spend(L, priceHop)
 		mm := metamethod(L, obj, "__index")
 		if mm == lua.LNil {
 			if !isTable {
@@ -173,7 +173,7 @@ func (m *meter) index(L *lua.LState, obj, key, desc lua.LValue) lua.LValue {
 			return lua.LNil
 		}
 		if fn, ok := mm.(*lua.LFunction); ok {
-			m.call(L, 1, fn, obj, key)
+			r.call(L, 1, fn, obj, key)
 			v := L.Get(-1)
 			L.Pop(1)
 			return v
@@ -185,26 +185,26 @@ func (m *meter) index(L *lua.LState, obj, key, desc lua.LValue) lua.LValue {
 }
 
 func iSet(L *lua.LState) int {
-	m := meterOf(L)
+	r := runOf(L)
 	obj, key, value := L.Get(1), L.Get(2), L.Get(3)
 	for range lua.MaxTableGetLoop {
-		m.hashed(L, key)
+		r.hashed(L, key)
 		t, isTable := obj.(*lua.LTable)
 		if isTable && (t.Metatable == lua.LNil || t.RawGet(key) != lua.LNil) {
-			m.put(L, t, key, value)
+			r.put(L, t, key, value)
 			return 0
 		}
-		m.spend(L, priceHop)
+		r.spend(L, priceHop)
 		mm := metamethod(L, obj, "__newindex")
 		if mm == lua.LNil {
 			if !isTable {
 				L.RaiseError("%s", "attempt to index "+named(L.ToString(4), obj.Type().String()))
 			}
-			m.put(L, t, key, value)
+			r.put(L, t, key, value)
 			return 0
 		}
 		if fn, ok := mm.(*lua.LFunction); ok {
-			m.call(L, 0, fn, obj, key, value)
+			r.call(L, 0, fn, obj, key, value)
 			return 0
 		}
 		obj = mm
@@ -234,17 +234,17 @@ func equal(L *lua.LState, a, b lua.LValue) bool {
 		if !ok || len(x) != len(y) {
 			return false
 		}
-		meterOf(L).spend(L, len(x)/bytesCompared)
+		runOf(L).spend(L, len(x)/bytesCompared)
 		return x == y
 	case *lua.LTable:
 		y, ok := b.(*lua.LTable)
 		if !ok || x == y {
 			return ok
 		}
-		m := meterOf(L)
-		m.enter(L)
+		r := runOf(L)
+		r.enter(L)
 		eq := L.Equal(x, y)
-		m.goDepth--
+		r.goDepth--
 		return eq
 	}
 	return a == b
@@ -298,7 +298,7 @@ func ordered(L *lua.LState, a, b lua.LValue, event string) bool {
 		}
 		L.RaiseError("attempt to compare %s with %s", a.Type(), b.Type())
 	}
-	meterOf(L).call(L, 1, fn, a, b)
+	runOf(L).call(L, 1, fn, a, b)
 	v := lua.LVAsBool(L.Get(-1))
 	L.Pop(1)
 	return v
@@ -306,22 +306,22 @@ func ordered(L *lua.LState, a, b lua.LValue, event string) bool {
 
 // iTable charges for a new table: for its positions and its fields. It removes nils at the end.
 func iTable(L *lua.LState) int {
-	m := meterOf(L)
+	r := runOf(L)
 	t := L.Get(1).(*lua.LTable)
 	positions, fields := int(L.Get(2).(lua.LNumber)), int(L.Get(3).(lua.LNumber))
-	m.charge(L, positions, fields)
-	m.cut(L, t, positions)
-	m.constructed(L, t, fields)
+	r.charge(L, positions, fields)
+	r.cut(L, t, positions)
+	r.constructed(L, t, fields)
 	L.Push(t)
 	return 1
 }
 
 // constructed accounts for keys that a constructor of many fields may have removed again, as {a=1,
 // a=nil} does.
-func (m *meter) constructed(L *lua.LState, t *lua.LTable, fields int) {
+func (r *run) constructed(L *lua.LState, t *lua.LTable, fields int) {
 	if fields > fieldsFew {
-		m.spend(L, fields*priceNext)
-		m.beginWalk(t, fields)
+		r.spend(L, fields*priceNext)
+		r.beginWalk(t, fields)
 	}
 }
 
@@ -358,17 +358,17 @@ func trim(t *lua.LTable, positions int) {
 }
 
 func iFill(L *lua.LState) int {
-	m := meterOf(L)
+	r := runOf(L)
 	t := L.Get(1).(*lua.LTable)
 	positions, fields := int(L.Get(2).(lua.LNumber)), int(L.Get(3).(lua.LNumber))
 	n := L.GetTop() - 3
-	m.charge(L, positions+n, fields)
-	m.spend(L, n*priceElement)
+	r.charge(L, positions+n, fields)
+	r.spend(L, n*priceElement)
 	for i := 1; i <= n; i++ {
 		t.RawSetInt(positions+i, L.Get(3+i))
 	}
-	m.cut(L, t, positions+n)
-	m.constructed(L, t, fields)
+	r.cut(L, t, positions+n)
+	r.constructed(L, t, fields)
 	L.Push(t)
 	return 1
 }

@@ -114,99 +114,99 @@ type registered struct {
 // registerFunction is redis.register_function. It takes a name and a function, or a table of
 // arguments.
 func registerFunction(L *lua.LState) int {
-	m := meterOf(L)
-	if m.loading == nil {
-		m.raise(L, "redis.register_function can only be called on FUNCTION LOAD command")
+	r := runOf(L)
+	if r.loading == nil {
+		r.raise(L, "redis.register_function can only be called on FUNCTION LOAD command")
 	}
-	var r registered
+	var found registered
 	switch n := L.GetTop(); {
 	case n < 1 || n > 2:
-		m.raise(L, "wrong number of arguments to redis.register_function")
+		r.raise(L, "wrong number of arguments to redis.register_function")
 	case n == 1:
-		r = m.namedArguments(L)
+		found = r.namedArguments(L)
 	default:
 		if !isText(L.Get(1)) {
-			m.raise(L, "first argument to redis.register_function must be a string")
+			r.raise(L, "first argument to redis.register_function must be a string")
 		}
 		fn, ok := L.Get(2).(*lua.LFunction)
 		if !ok {
-			m.raise(L, "second argument to redis.register_function must be a function")
+			r.raise(L, "second argument to redis.register_function must be a function")
 		}
-		r.function.Name, r.callback = string(m.tostring(L.Get(1))), fn
+		found.function.Name, found.callback = string(tostring(L.Get(1))), fn
 	}
-	m.register(L, r)
+	r.register(L, found)
 	return 0
 }
 
-func (m *meter) register(L *lua.LState, r registered) {
-	m.spend(L, priceRegisterFunction)
-	m.use(L, keyCost+len(r.function.Name)+len(r.function.Description))
-	if !nameIsGood(r.function.Name) {
-		m.raise(L, textBadName)
+func (r *run) register(L *lua.LState, found registered) {
+	r.spend(L, priceRegisterFunction)
+	r.use(L, keyCost+len(found.function.Name)+len(found.function.Description))
+	if !nameIsGood(found.function.Name) {
+		r.raise(L, textBadName)
 	}
-	inst := m.loading
-	folded := strings.ToLower(r.function.Name)
+	inst := r.loading
+	folded := strings.ToLower(found.function.Name)
 	if _, there := inst.registered[folded]; there {
-		m.raise(L, "Function already exists in the library")
+		r.raise(L, "Function already exists in the library")
 	}
 	if len(inst.registered) >= functionsMax {
-		m.raise(L, fmt.Sprintf("a library has at most %d functions", functionsMax))
+		r.raise(L, fmt.Sprintf("a library has at most %d functions", functionsMax))
 	}
-	inst.registered[folded] = r
+	inst.registered[folded] = found
 }
 
 // namedArguments reads the table form of register_function's arguments.
-func (m *meter) namedArguments(L *lua.LState) registered {
+func (r *run) namedArguments(L *lua.LState) registered {
 	t, ok := L.Get(1).(*lua.LTable)
 	if !ok {
-		m.raise(L, "calling redis.register_function with a single argument is only applicable to Lua table (representing named arguments).")
+		r.raise(L, "calling redis.register_function with a single argument is only applicable to Lua table (representing named arguments).")
 	}
-	var r registered
+	var found registered
 	named := false
-	for k, v := m.next(L, t, lua.LNil); k != lua.LNil; k, v = m.next(L, t, k) {
+	for k, v := r.next(L, t, lua.LNil); k != lua.LNil; k, v = r.next(L, t, k) {
 		key, _ := k.(lua.LString)
 		switch key {
 		case "function_name":
-			r.function.Name, named = m.textArgument(L, "function_name", v), true
+			found.function.Name, named = r.textArgument(L, "function_name", v), true
 		case "description":
-			r.function.Description = m.textArgument(L, "description", v)
+			found.function.Description = r.textArgument(L, "description", v)
 		case "callback":
-			if r.callback, ok = v.(*lua.LFunction); !ok {
-				m.raise(L, "callback argument given to redis.register_function must be a function")
+			if found.callback, ok = v.(*lua.LFunction); !ok {
+				r.raise(L, "callback argument given to redis.register_function must be a function")
 			}
 		case "flags":
-			r.function.Flags = m.flagsArgument(L, v)
+			found.function.Flags = r.flagsArgument(L, v)
 		default:
-			m.raise(L, "unknown argument given to redis.register_function")
+			r.raise(L, "unknown argument given to redis.register_function")
 		}
 	}
 	if !named {
-		m.raise(L, "redis.register_function must get a function name argument")
+		r.raise(L, "redis.register_function must get a function name argument")
 	}
-	if r.callback == nil {
-		m.raise(L, "redis.register_function must get a callback argument")
+	if found.callback == nil {
+		r.raise(L, "redis.register_function must get a callback argument")
 	}
-	return r
+	return found
 }
 
-func (m *meter) textArgument(L *lua.LState, name string, v lua.LValue) string {
+func (r *run) textArgument(L *lua.LState, name string, v lua.LValue) string {
 	if !isText(v) {
-		m.raise(L, name+" argument given to redis.register_function must be a string")
+		r.raise(L, name+" argument given to redis.register_function must be a string")
 	}
-	return string(m.tostring(v))
+	return string(tostring(v))
 }
 
-func (m *meter) flagsArgument(L *lua.LState, v lua.LValue) (flags Flags) {
+func (r *run) flagsArgument(L *lua.LState, v lua.LValue) (flags Flags) {
 	t, ok := v.(*lua.LTable)
 	if !ok {
-		m.raise(L, "flags argument to redis.register_function must be a table representing function flags")
+		r.raise(L, "flags argument to redis.register_function must be a table representing function flags")
 	}
-	for i := 1; m.at(t, i) != lua.LNil; i++ {
-		m.spend(L, priceElement)
-		name, _ := m.at(t, i).(lua.LString)
+	for i := 1; r.at(t, i) != lua.LNil; i++ {
+		r.spend(L, priceElement)
+		name, _ := r.at(t, i).(lua.LString)
 		f, ok := ParseFlag(strings.ToLower(string(name)))
 		if !ok {
-			m.raise(L, "unknown flag given")
+			r.raise(L, "unknown flag given")
 		}
 		flags |= f
 	}

@@ -21,8 +21,8 @@ type Limits struct {
 // Budget is the rest of Limits for the programs of one txn.
 type Budget struct{ Work, Bytes int64 }
 
-// take takes work from the budget, and reports whether the budget had that much.
-func (b *Budget) take(work int64) bool {
+// spend takes work from the budget, and reports whether the budget had that much.
+func (b *Budget) spend(work int64) bool {
 	enough := work <= b.Work
 	b.Work = max(b.Work-work, 0)
 	return enough

@@ -95,7 +95,7 @@ func mathPick(L *lua.LState, name string, better func(a, b float64) bool) int {
 }
 
 func mathRandom(L *lua.LState) int {
-	r := float64(meterOf(L).seed.next()%math.MaxInt32) / math.MaxInt32
+	r := float64(runOf(L).seed.next()%math.MaxInt32) / math.MaxInt32
 	lo, hi := 1.0, 0.0
 	switch L.GetTop() {
 	case 0:
@@ -117,6 +117,6 @@ func mathRandom(L *lua.LState) int {
 }
 
 func mathSeed(L *lua.LState) int {
-	meterOf(L).seed = newRNG(uint64(uint32(toInt64(num(L, "randomseed", 1)))))
+	runOf(L).seed = newRNG(uint64(uint32(toInt64(num(L, "randomseed", 1)))))
 	return 0
 }

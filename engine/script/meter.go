@@ -15,27 +15,6 @@ type meter struct {
 	stopped     bool // over was returned by stop
 	rest        func()
 	pauseAt     int64 // work left at the next pause
-	goDepth     int
-	level       int                 // how many threads of pcall run
-	levels      int                 // and how many of them the run has paid for
-	threads     []int               // goDepth at the start of each running thread
-	yielded     map[*lua.LState]int // how many values each suspended thread wants
-	line        int                 // of the newest error
-	source      string              // the text that contains that line
-	thrown      bool                // the next error is one that a script passed to error
-	host        Host
-	chunk       string           // the name of the text in errors
-	title       string           // the name of the run in errors
-	loaded      map[string]chunk // texts that were loaded, by their names in errors
-	space       *space           // the global variables
-	loading     *instance        // the instance whose functions are being registered
-	dirty       bool             // a table was changed that later calls see
-	proto       int
-	seed        rng
-	inst        *interpreter
-	walks       map[*lua.LTable]*walk
-	library     *instance // the instance whose function runs
-	names       *names
 }
 
 var ended = func() chan struct{} {
@@ -143,23 +122,12 @@ const (
 	registerCost = 16
 )
 
-// enter counts a call from the library into Lua. The caller undoes it with goDepth--.
-func (m *meter) enter(L *lua.LState) {
-	m.spend(L, priceCallback)
-	if m.goDepth >= goDepthMax {
-		L.RaiseError("C stack overflow")
+// left updates the budget for other runs. A run that needs a new interpreter pays for it.
+func (m *meter) left(r *Run, again bool) {
+	if !again {
+		m.work -= priceInterpreter
 	}
-	m.goDepth++
-}
-
-// call calls a function from the library, with the function and its arguments. It leaves nret
-// results on the stack.
-func (m *meter) call(L *lua.LState, nret int, fn lua.LValue, args ...lua.LValue) {
-	m.enter(L)
-	L.Push(fn)
-	for _, a := range args {
-		L.Push(a)
+	if r.Budget != nil {
+		*r.Budget = Budget{Work: max(m.work, 0), Bytes: max(m.bytes, 0)}
 	}
-	L.Call(len(args), nret)
-	m.goDepth--
 }

@@ -23,7 +23,7 @@ func init() {
 const packDepthMax = 16
 
 type packer struct {
-	m   *meter
+	run *run
 	L   *lua.LState
 	out []byte
 }
@@ -32,21 +32,21 @@ func packAll(L *lua.LState) int {
 	if L.GetTop() == 0 {
 		badArg(L, "pack", 0, "MessagePack pack needs input.")
 	}
-	p := &packer{m: meterOf(L), L: L}
+	p := &packer{run: runOf(L), L: L}
 	for i := 1; i <= L.GetTop(); i++ {
 		p.value(L.Get(i), 0)
 	}
-	p.m.text(L, len(p.out))
+	p.run.text(L, len(p.out))
 	L.Push(asText(p.out))
 	return 1
 }
 
 func (p *packer) value(v lua.LValue, depth int) {
-	p.m.spend(p.L, pricePack)
+	p.run.spend(p.L, pricePack)
 	before := len(p.out)
 	switch v := v.(type) {
 	case lua.LString:
-		p.m.use(p.L, len(v))
+		p.run.use(p.L, len(v))
 		p.head(len(v), 0xa0, 32, 0xd9, 0xda, 0xdb)
 		p.out = append(p.out, v...)
 	case lua.LBool:
@@ -62,12 +62,12 @@ func (p *packer) value(v lua.LValue, depth int) {
 			p.out = append(p.out, 0xc0)
 			return
 		}
-		p.table(p.m.real(v), depth)
+		p.table(p.run.real(v), depth)
 		return
 	default:
 		p.out = append(p.out, 0xc0)
 	}
-	p.m.use(p.L, len(p.out)-before)
+	p.run.use(p.L, len(p.out)-before)
 }
 
 // head writes a length. A length below small fits into the first byte.
@@ -128,8 +128,8 @@ func (p *packer) integer(n int64) {
 // table packs a table as an array if its keys are 1 to n, otherwise as a map.
 func (p *packer) table(t *lua.LTable, depth int) {
 	n, isArray, most := 0, true, 0.0
-	for k, _ := p.m.next(p.L, t, lua.LNil); k != lua.LNil; k, _ = p.m.next(p.L, t, k) {
-		p.m.spend(p.L, priceNext)
+	for k, _ := p.run.next(p.L, t, lua.LNil); k != lua.LNil; k, _ = p.run.next(p.L, t, k) {
+		p.run.spend(p.L, priceNext)
 		f, ok := k.(lua.LNumber)
 		isArray = isArray && ok && float64(f) >= 1 && float64(f) == math.Trunc(float64(f))
 		if isArray {
@@ -140,19 +140,19 @@ func (p *packer) table(t *lua.LTable, depth int) {
 	if isArray && most == float64(n) {
 		p.head(n, 0x90, 16, 0, 0xdc, 0xdd)
 		for i := 1; i <= n; i++ {
-			p.value(p.m.at(t, i), depth+1)
+			p.value(p.run.at(t, i), depth+1)
 		}
 		return
 	}
 	p.head(n, 0x80, 16, 0, 0xde, 0xdf)
-	for k, v := p.m.next(p.L, t, lua.LNil); k != lua.LNil; k, v = p.m.next(p.L, t, k) {
+	for k, v := p.run.next(p.L, t, lua.LNil); k != lua.LNil; k, v = p.run.next(p.L, t, k) {
 		p.value(k, depth+1)
 		p.value(v, depth+1)
 	}
 }
 
 type unpacker struct {
-	m     *meter
+	run   *run
 	L     *lua.LState
 	s     string
 	at    int
@@ -170,7 +170,7 @@ func unpackAll(L *lua.LState, name string, limit, offset int) int {
 	} else if offset > len(s) {
 		L.RaiseError("Start offset %d greater than input length %d.", offset, len(s))
 	}
-	u := &unpacker{m: meterOf(L), L: L, s: s, at: offset}
+	u := &unpacker{run: runOf(L), L: L, s: s, at: offset}
 	all := limit == 0 && offset == 0
 	var values []lua.LValue
 	for u.at < len(s) && (all || len(values) < limit) {
@@ -210,7 +210,7 @@ func (u *unpacker) uint(n int) uint64 {
 }
 
 func (u *unpacker) value() lua.LValue {
-	u.m.spend(u.L, pricePack)
+	u.run.spend(u.L, pricePack)
 	c := byte(u.uint(1))
 	switch {
 	case c < 0x80:
@@ -262,7 +262,7 @@ func (u *unpacker) text(n int) lua.LValue {
 	if len(u.s)-u.at < n {
 		u.missing()
 	}
-	u.m.text(u.L, n)
+	u.run.text(u.L, n)
 	u.at += n
 	return lua.LString(u.s[u.at-n : u.at])
 }
@@ -273,14 +273,14 @@ func (u *unpacker) deeper() *lua.LTable {
 	if u.depth > jsonDepthMax {
 		u.L.RaiseError("Found too many nested data structures")
 	}
-	u.m.use(u.L, tableCost)
+	u.run.use(u.L, tableCost)
 	return u.L.CreateTable(0, 0)
 }
 
 func (u *unpacker) array(n int) lua.LValue {
 	t := u.deeper()
 	for i := 1; i <= n; i++ {
-		u.m.put(u.L, t, lua.LNumber(i), u.value())
+		u.run.put(u.L, t, lua.LNumber(i), u.value())
 	}
 	u.depth--
 	return t
@@ -290,7 +290,7 @@ func (u *unpacker) pairs(n int) lua.LValue {
 	t := u.deeper()
 	for range n {
 		k := u.value()
-		u.m.put(u.L, t, k, u.value())
+		u.run.put(u.L, t, k, u.value())
 	}
 	u.depth--
 	return t

@@ -16,7 +16,7 @@ const (
 // matcher matches one pattern at one place of a text. It implements Lua's patterns by backtracking,
 // and counts each step.
 type matcher struct {
-	m        *meter
+	run      *run
 	L        *lua.LState
 	src, pat string
 	level    int
@@ -48,7 +48,7 @@ func (ms *matcher) item(p int) int {
 				ms.fail("malformed pattern (missing ']')")
 			}
 			if n%32 == 31 {
-				ms.m.spend(ms.L, 32*pricePatternByte) // the end of the item is looked for at every position of the text
+				ms.run.spend(ms.L, 32*pricePatternByte) // the end of the item is looked for at every position of the text
 			}
 			c := ms.pat[p]
 			p++
@@ -105,7 +105,7 @@ func (ms *matcher) set(c byte, p, end int) bool {
 		in = false
 		p++
 	}
-	ms.m.spend(ms.L, (end-p)*pricePatternByte)
+	ms.run.spend(ms.L, (end-p)*pricePatternByte)
 	for ; p < end; p++ {
 		switch {
 		case ms.pat[p] == '%':
@@ -126,7 +126,7 @@ func (ms *matcher) set(c byte, p, end int) bool {
 }
 
 func (ms *matcher) single(s, p, end int) bool {
-	ms.m.spend(ms.L, priceSingle)
+	ms.run.spend(ms.L, priceSingle)
 	if s >= len(ms.src) {
 		return false
 	}
@@ -150,7 +150,7 @@ func (ms *matcher) match(s, p int) int {
 	}
 	defer func() { ms.depth-- }()
 	for {
-		ms.m.spend(ms.L, priceMatch)
+		ms.run.spend(ms.L, priceMatch)
 		if p >= len(ms.pat) {
 			return s
 		}
@@ -242,7 +242,7 @@ func (ms *matcher) lazy(s, p, end int) int {
 }
 
 func (ms *matcher) open(s, p, what int) int {
-	ms.m.spend(ms.L, priceMatch)
+	ms.run.spend(ms.L, priceMatch)
 	if ms.level >= capturesMax {
 		ms.fail("too many captures")
 	}
@@ -280,7 +280,7 @@ func (ms *matcher) balance(s, p int) int {
 	open, close := ms.pat[p], ms.pat[p+1]
 	depth := 1
 	for s++; s < len(ms.src); s++ {
-		ms.m.spend(ms.L, priceSingle)
+		ms.run.spend(ms.L, priceSingle)
 		switch ms.src[s] {
 		case close:
 			if depth--; depth == 0 {
@@ -318,7 +318,7 @@ func (ms *matcher) back(s int, c byte) int {
 	}
 	n := max(ms.capture[l].n, 0)
 	from := ms.capture[l].start
-	ms.m.spend(ms.L, n/bytesCompared)
+	ms.run.spend(ms.L, n/bytesCompared)
 	if len(ms.src)-s >= n && ms.src[from:from+n] == ms.src[s:s+n] {
 		return s + n
 	}
@@ -350,8 +350,8 @@ func (ms *matcher) pushCaptures(s, e int, whole bool) int {
 	if n == 0 && whole {
 		n = 1
 	}
-	ms.m.use(ms.L, n*stringCost)
-	ms.m.spend(ms.L, n*priceArgument)
+	ms.run.use(ms.L, n*stringCost)
+	ms.run.spend(ms.L, n*priceArgument)
 	for i := range n {
 		ms.L.Push(ms.captured(i, s, e))
 	}

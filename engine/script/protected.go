@@ -16,51 +16,51 @@ import (
 // protected calls fn and returns the error that ends it. For each error the interpreter would build
 // a trace of the stack, which costs the square of the depth. It does not do so for an error that
 // has a trace already.
-func (m *meter) protected(L *lua.LState, nret int, fn lua.LValue, args ...lua.LValue) error {
-	if m.goDepth >= goDepthMax {
+func (r *run) protected(L *lua.LState, nret int, fn lua.LValue, args ...lua.LValue) error {
+	if r.goDepth >= goDepthMax {
 		L.RaiseError("C stack overflow")
 	}
-	depth, level, running := m.goDepth, m.level, L.G.CurrentThread
+	depth, level, running := r.goDepth, r.level, L.G.CurrentThread
 	on := L
 	if depth > 0 {
-		on = m.innerThread(L)
+		on = r.innerThread(L)
 	}
-	m.goDepth++
+	r.goDepth++
 	on.Push(trampoline)
 	on.Push(fn)
 	for _, a := range args {
 		on.Push(a)
 	}
 	err := on.PCall(len(args)+1, nret, nil)
-	m.goDepth, m.level, L.G.CurrentThread = depth, level, running
+	r.goDepth, r.level, L.G.CurrentThread = depth, level, running
 	if err == nil {
 		on.XMoveTo(L, on.GetTop())
 		return nil
 	}
-	m.count(priceError)
+	r.count(priceError)
 	if ae, ok := err.(*lua.ApiError); ok && ae.StackTrace != quietTrace {
 		// The interpreter itself has failed, and may have left variables shared.
-		m.inst.inner = m.inst.inner[:min(level, len(m.inst.inner))]
+		r.inst.inner = r.inst.inner[:min(level, len(r.inst.inner))]
 	}
 	return err
 }
 
 // innerThread is the thread in which pcall, called in L, runs a function.
-func (m *meter) innerThread(L *lua.LState) *lua.LState {
-	in := m.inst
-	if m.level == len(in.inner) {
+func (r *run) innerThread(L *lua.LState) *lua.LState {
+	in := r.inst
+	if r.level == len(in.inner) {
 		in.inner = append(in.inner, in.newInner())
 	}
-	t, outer := in.inner[m.level], threadOf(L)
-	if m.level == m.levels {
-		m.use(L, innerCost+m.limits.CallDepth)
-		m.levels++
+	t, outer := in.inner[r.level], threadOf(L)
+	if r.level == r.levels {
+		r.use(L, innerCost+r.limits.CallDepth)
+		r.levels++
 		t.registersPaid = innerRegisters
 	}
-	t.meter, t.outer = m, L
+	t.run, t.outer = r, L
 	t.callsMax, t.room = outer.callsMax, outer.room-innermostCall(L).depth-1
 	t.L.SetTop(0)
-	m.level++
+	r.level++
 	return t.L
 }
 
@@ -110,16 +110,16 @@ func jump(L *lua.LState) int {
 
 // quiet raises the value on top of the stack, and records the line.
 func quiet(L *lua.LState) {
-	m := meterOf(L)
-	m.line, m.source = innermost(L, 0, m.line, m.source)
+	r := runOf(L)
+	r.line, r.source = innermost(L, 0, r.line, r.source)
 	v := L.Get(-1)
-	if s, ok := v.(lua.LString); ok && !m.thrown {
-		m.count(priceRaise)
-		v = lua.LString(m.inLua(L, m.overflow(m.unplaced(L, string(s)), threadOf(L).callsMax)))
+	if s, ok := v.(lua.LString); ok && !r.thrown {
+		r.count(priceRaise)
+		v = lua.LString(r.inLua(L, r.overflow(r.unplaced(L, string(s)), threadOf(L).callsMax)))
 	} else if ok && strings.HasSuffix(string(s), textRegisters) {
-		m.inst.worn = true
+		r.inst.worn = true
 	}
-	m.thrown = false
+	r.thrown = false
 	panic(&lua.ApiError{Type: lua.ApiErrorRun, Object: v, StackTrace: quietTrace})
 }
 

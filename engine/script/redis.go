@@ -56,12 +56,12 @@ func commandArgs(L *lua.LState) [][]byte {
 			return nil
 		}
 	}
-	m := meterOf(L)
-	m.use(L, total)
-	m.spend(L, n*priceArgument+total/bytesCopied)
+	r := runOf(L)
+	r.use(L, total)
+	r.spend(L, n*priceArgument+total/bytesCopied)
 	// The list is used again, but the bytes are not: the changes that the txn reports at its end
 	// point into them.
-	args, room := m.inst.args[:0], make([]byte, 0, total)
+	args, room := r.inst.args[:0], make([]byte, 0, total)
 	for i := 1; i <= n; i++ {
 		begin := len(room)
 		switch v := L.Get(i).(type) {
@@ -72,14 +72,14 @@ func commandArgs(L *lua.LState) [][]byte {
 		}
 		args = append(args, room[begin:len(room):len(room)])
 	}
-	m.inst.args = args
+	r.inst.args = args
 	return args
 }
 
 func redisCall(L *lua.LState, raises bool) int {
-	m := meterOf(L)
+	r := runOf(L)
 	fail := func(text string) int {
-		t := m.errorTable(L, text, true)
+		t := r.errorTable(L, text, true)
 		if raises {
 			L.Error(t, 1)
 		}
@@ -93,18 +93,18 @@ func redisCall(L *lua.LState, raises bool) int {
 	if args == nil {
 		return fail("ERR Lua redis lib command arguments must be strings or integers")
 	}
-	m.spend(L, priceCommand)
-	w := &m.inst.replies
-	w.Reset(m.proto)
-	m.spend(L, int(m.host.Call(args, m.work, int(m.bytes)+1, w)))
+	r.spend(L, priceCommand)
+	w := &r.inst.replies
+	w.Reset(r.proto)
+	r.spend(L, int(r.host.Call(args, r.work, int(r.bytes)+1, w)))
 	if w.TooLong() {
-		m.use(L, int(m.bytes)+1)
+		r.use(L, int(r.bytes)+1)
 	}
-	d := decoder{m: m, L: L, buf: w.Bytes()}
+	d := decoder{run: r, L: L, buf: w.Bytes()}
 	if len(d.buf) > 0 && d.buf[0] == '-' {
 		return fail(string(d.line()[1:]))
 	}
-	m.spend(L, len(d.buf)/bytesCopied)
+	r.spend(L, len(d.buf)/bytesCopied)
 	L.Push(d.value())
 	return 1
 }
@@ -168,17 +168,17 @@ func redisSHA1(L *lua.LState) int {
 const logMax = 1024
 
 func redisLog(L *lua.LState) int {
-	m := meterOf(L)
+	r := runOf(L)
 	if L.GetTop() < 2 {
-		m.raise(L, "redis.log() requires two arguments or more.")
+		r.raise(L, "redis.log() requires two arguments or more.")
 	}
-	n, ok := m.number(L, L.Get(1))
+	n, ok := r.number(L, L.Get(1))
 	if !ok {
-		m.raise(L, "First argument must be a number (log level).")
+		r.raise(L, "First argument must be a number (log level).")
 	}
 	level := toInt(n)
 	if level < 0 || level > 3 {
-		m.raise(L, "Invalid debug level.")
+		r.raise(L, "Invalid debug level.")
 	}
 	var text []byte
 	for i := 2; i <= L.GetTop(); i++ {
@@ -192,25 +192,25 @@ func redisLog(L *lua.LState) int {
 			text = appendText(text, v)
 		}
 	}
-	m.spend(L, priceLog+L.GetTop()*priceArgument+len(text))
-	if m.loading != nil {
+	r.spend(L, priceLog+L.GetTop()*priceArgument+len(text))
+	if r.loading != nil {
 		// A library is loaded again and again, so its messages are dropped.
 		return 0
 	}
-	m.host.Log(level, string(text[:min(len(text), logMax)]))
+	r.host.Log(level, string(text[:min(len(text), logMax)]))
 	return 0
 }
 
 func redisSetResp(L *lua.LState) int {
-	m := meterOf(L)
+	r := runOf(L)
 	if L.GetTop() != 1 {
-		m.raise(L, "redis.setresp() requires one argument.")
+		r.raise(L, "redis.setresp() requires one argument.")
 	}
-	n, _ := m.number(L, L.Get(1))
+	n, _ := r.number(L, L.Get(1))
 	if n = math.Trunc(n); n != 2 && n != 3 {
-		m.raise(L, "RESP version must be 2 or 3.")
+		r.raise(L, "RESP version must be 2 or 3.")
 	}
-	m.proto = int(n)
+	r.proto = int(n)
 	return 0
 }
 
@@ -228,17 +228,17 @@ func redisSetRepl(L *lua.LState) int {
 }
 
 func redisACL(L *lua.LState) int {
-	m := meterOf(L)
+	r := runOf(L)
 	if L.GetTop() == 0 {
-		m.raise(L, "Please specify at least one argument for this redis lib call")
+		r.raise(L, "Please specify at least one argument for this redis lib call")
 	}
 	args := commandArgs(L)
 	if args == nil {
-		m.raise(L, "Lua redis lib command arguments must be strings or integers")
+		r.raise(L, "Lua redis lib command arguments must be strings or integers")
 	}
-	allowed, known := m.host.MayCall(args)
+	allowed, known := r.host.MayCall(args)
 	if !known {
-		m.raise(L, "Invalid command passed to redis.acl_check_cmd()")
+		r.raise(L, "Invalid command passed to redis.acl_check_cmd()")
 	}
 	return boolean(L, allowed)
 }

@@ -47,7 +47,7 @@ func (r *rewriter) stmt(out []ast.Stmt, s ast.Stmt) []ast.Stmt {
 	case *ast.ReturnStmt:
 		s.Exprs = r.exprs(s.Exprs)
 	case *ast.BreakStmt:
-		r.leave()
+		r.recordBreak()
 	case *ast.LabelStmt, *ast.GotoStmt:
 		// Lua 5.1 has no goto.
 		panic(&syntaxError{s.Line(), "'=' expected near 'goto'"})
@@ -135,9 +135,9 @@ func (r *rewriter) body(list []ast.Stmt, line int, condition func()) []ast.Stmt 
 	return list
 }
 
-// leave records a break. The interpreter detaches closures from the variables of the loop's own
+// recordBreak records a break. The interpreter detaches closures from the variables of the loop's own
 // block, if it has any, but not from those of inner blocks.
-func (r *rewriter) leave() {
+func (r *rewriter) recordBreak() {
 	if n := len(r.loops); n > 0 {
 		l := r.loops[n-1]
 		l.cut = l.cut || l.closures && len(r.scopes) > l.scopes

@@ -132,16 +132,16 @@ func strSub(L *lua.LState) int {
 
 func strFind(L *lua.LState, name string) int {
 	s, p := str(L, name, 1), str(L, name, 2)
-	m := meterOf(L)
+	r := runOf(L)
 	init := max(place(optInteger(L, name, 3, 1), len(s)), 1)
 	init = min(init-1, len(s))
 	isFind := name == "find"
-	m.spend(L, len(p)/2)
+	r.spend(L, len(p)/2)
 	if isFind && (lua.LVAsBool(L.Get(4)) || !strings.ContainsAny(p, "^$*+?.([%-")) {
 		if len(p) > 1 {
-			m.spend(L, (len(s)-init)*priceSearch)
+			r.spend(L, (len(s)-init)*priceSearch)
 		} else {
-			m.spend(L, (len(s)-init)/bytesCompared)
+			r.spend(L, (len(s)-init)/bytesCompared)
 		}
 		i := strings.Index(s[init:], p)
 		if i < 0 {
@@ -152,7 +152,7 @@ func strFind(L *lua.LState, name string) int {
 		L.Push(lua.LNumber(init + i + len(p)))
 		return 2
 	}
-	ms := &matcher{m: m, L: L, src: s, pat: p}
+	ms := &matcher{run: r, L: L, src: s, pat: p}
 	from, to := ms.find(init)
 	if from < 0 {
 		L.Push(lua.LNil)
@@ -168,11 +168,11 @@ func strFind(L *lua.LState, name string) int {
 
 func strGmatch(L *lua.LState) int {
 	s, p := str(L, "gmatch", 1), str(L, "gmatch", 2)
-	m := meterOf(L)
-	m.use(L, 2*closureCost)
+	r := runOf(L)
+	r.use(L, 2*closureCost)
 	at := 0
 	next := native(func(L *lua.LState) int {
-		ms := &matcher{m: meterOf(L), L: L, src: s, pat: p}
+		ms := &matcher{run: runOf(L), L: L, src: s, pat: p}
 		for ; at <= len(s); at++ {
 			ms.level, ms.depth = 0, 0
 			if e := ms.match(at, 0); e >= 0 {
@@ -187,8 +187,8 @@ func strGmatch(L *lua.LState) int {
 		L.Push(lua.LNil)
 		return 1
 	})
-	if m.loading != nil {
-		m.loading.iterators[next] = true
+	if r.loading != nil {
+		r.loading.iterators[next] = true
 	}
 	L.Push(next)
 	return 1
@@ -205,7 +205,7 @@ func strGsub(L *lua.LState) int {
 		badArg(L, "gsub", 3, "string/function/table expected")
 	}
 	most := optInteger(L, "gsub", 4, len(s)+1)
-	ms := &matcher{m: meterOf(L), L: L, src: s, pat: p}
+	ms := &matcher{run: runOf(L), L: L, src: s, pat: p}
 	start := 0
 	if strings.HasPrefix(p, "^") {
 		start = 1
@@ -232,7 +232,7 @@ func strGsub(L *lua.LState) int {
 			break
 		}
 	}
-	ms.m.text(L, len(out)+len(s))
+	ms.run.text(L, len(out)+len(s))
 	if at < len(s) {
 		out = append(out, s[at:]...)
 	}
@@ -243,19 +243,19 @@ func strGsub(L *lua.LState) int {
 
 // replace appends the replacement of the match from s to e.
 func (ms *matcher) replace(out []byte, repl lua.LValue, s, e int) []byte {
-	ms.m.spend(ms.L, priceReplace)
+	ms.run.spend(ms.L, priceReplace)
 	var v lua.LValue
 	switch r := repl.(type) {
 	case lua.LString:
 		return ms.expand(out, string(r), s, e)
 	case *lua.LTable:
-		v = ms.m.index(ms.L, r, ms.captured(0, s, e), lua.LNil)
+		v = ms.run.index(ms.L, r, ms.captured(0, s, e), lua.LNil)
 	case *lua.LFunction:
 		var args []lua.LValue
 		for i := range max(ms.level, 1) {
 			args = append(args, ms.captured(i, s, e))
 		}
-		ms.m.call(ms.L, 1, r, args...)
+		ms.run.call(ms.L, 1, r, args...)
 		v = ms.L.Get(-1)
 		ms.L.Pop(1)
 	}
@@ -267,13 +267,13 @@ func (ms *matcher) replace(out []byte, repl lua.LValue, s, e int) []byte {
 	}
 	before := len(out)
 	out = appendText(out, v)
-	ms.m.use(ms.L, len(out)-before)
+	ms.run.use(ms.L, len(out)-before)
 	return out
 }
 
 func (ms *matcher) expand(out []byte, r string, s, e int) []byte {
-	ms.m.use(ms.L, len(r))
-	ms.m.spend(ms.L, len(r)*2)
+	ms.run.use(ms.L, len(r))
+	ms.run.spend(ms.L, len(r)*2)
 	for i := 0; i < len(r); i++ {
 		if r[i] != '%' {
 			out = append(out, r[i])
@@ -286,16 +286,16 @@ func (ms *matcher) expand(out []byte, r string, s, e int) []byte {
 		case !isDigit(r[i]):
 			out = append(out, r[i])
 		case r[i] == '0':
-			ms.m.use(ms.L, e-s)
+			ms.run.use(ms.L, e-s)
 			out = append(out, ms.src[s:e]...)
 		default:
 			v := ms.captured(int(r[i]-'1'), s, e)
 			before := len(out)
 			if l, ok := v.(lua.LString); ok {
-				ms.m.use(ms.L, len(l))
+				ms.run.use(ms.L, len(l))
 			}
 			out = appendText(out, v)
-			ms.m.spend(ms.L, (len(out)-before)/bytesCopied)
+			ms.run.spend(ms.L, (len(out)-before)/bytesCopied)
 		}
 	}
 	return out

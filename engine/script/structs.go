@@ -217,13 +217,13 @@ func structUnpack(L *lua.LState) int {
 			L.RaiseError("too many results to unpack")
 		}
 		m.spend(L, priceStruct)
-		pos = l.take(data, pos, opt, size, base)
+		pos = l.unpackItem(data, pos, opt, size, base)
 	}
 	L.Push(lua.LNumber(pos + 1))
 	return L.GetTop() - base
 }
 
-func (l *layout) take(data string, pos int, opt byte, size, base int) int {
+func (l *layout) unpackItem(data string, pos int, opt byte, size, base int) int {
 	L, m := l.L, meterOf(l.L)
 	switch opt {
 	case 'b', 'B', 'h', 'H', 'l', 'L', 'T', 'i', 'I':
@@ -244,7 +244,7 @@ func (l *layout) take(data string, pos int, opt byte, size, base int) int {
 		L.Push(lua.LNumber(math.Float64frombits(l.read(data[pos : pos+8]))))
 	case 'c':
 		if size == 0 {
-			n, ok := m.previous(L)
+			n, ok := m.number(L, L.Get(-1))
 			if L.GetTop() == base || !ok {
 				L.RaiseError("format 'c0' needs a previous size")
 			}
@@ -270,11 +270,6 @@ func (l *layout) take(data string, pos int, opt byte, size, base int) int {
 		l.control(opt)
 	}
 	return pos + size
-}
-
-// previous is the last unpacked value as a number.
-func (m *meter) previous(L *lua.LState) (float64, bool) {
-	return m.number(L, L.Get(-1))
 }
 
 // read is the number in b. If b is longer than eight bytes, its lowest eight count.

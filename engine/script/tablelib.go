@@ -55,10 +55,10 @@ func tabConcat(L *lua.LState) int {
 
 func tabForeach(L *lua.LState) int {
 	t := tab(L, "foreach", 1)
-	m := meterOf(L)
-	m.wantsFunction(L, "foreach", 2)
-	for k, v := m.next(L, m.real(t), lua.LNil); k != lua.LNil; k, v = m.next(L, m.real(t), k) {
-		m.call(L, 1, L.Get(2), k, v)
+	r := runOf(L)
+	wantsFunction(L, "foreach", 2)
+	for k, v := r.next(L, r.real(t), lua.LNil); k != lua.LNil; k, v = r.next(L, r.real(t), k) {
+		r.call(L, 1, L.Get(2), k, v)
 		if L.Get(-1) != lua.LNil {
 			return 1
 		}
@@ -69,11 +69,11 @@ func tabForeach(L *lua.LState) int {
 
 func tabForeachi(L *lua.LState) int {
 	t := tab(L, "foreachi", 1)
-	m := meterOf(L)
-	m.wantsFunction(L, "foreachi", 2)
-	n := m.length(L, t)
+	r := runOf(L)
+	wantsFunction(L, "foreachi", 2)
+	n := r.length(L, t)
 	for i := 1; i <= n; i++ {
-		m.call(L, 1, L.Get(2), lua.LNumber(i), m.at(t, i))
+		r.call(L, 1, L.Get(2), lua.LNumber(i), r.at(t, i))
 		if L.Get(-1) != lua.LNil {
 			return 1
 		}
@@ -83,7 +83,7 @@ func tabForeachi(L *lua.LState) int {
 }
 
 // wantsFunction refuses an argument that is not a function.
-func (m *meter) wantsFunction(L *lua.LState, name string, i int) {
+func wantsFunction(L *lua.LState, name string, i int) {
 	if L.Get(i).Type() != lua.LTFunction {
 		badType(L, name, i, "function")
 	}
@@ -101,10 +101,10 @@ func tabSetn(L *lua.LState) int {
 
 func tabMaxn(L *lua.LState) int {
 	t := tab(L, "maxn", 1)
-	m := meterOf(L)
+	r := runOf(L)
 	most := 0.0
-	for k, _ := m.next(L, t, lua.LNil); k != lua.LNil; k, _ = m.next(L, t, k) {
-		m.spend(L, priceNext)
+	for k, _ := r.next(L, t, lua.LNil); k != lua.LNil; k, _ = r.next(L, t, k) {
+		r.spend(L, priceNext)
 		if n, ok := k.(lua.LNumber); ok && float64(n) > most {
 			most = float64(n)
 		}
@@ -114,19 +114,19 @@ func tabMaxn(L *lua.LState) int {
 
 func tabInsert(L *lua.LState) int {
 	t := tab(L, "insert", 1)
-	m := meterOf(L)
-	n := m.length(L, t) + 1
+	r := runOf(L)
+	n := r.length(L, t) + 1
 	switch L.GetTop() {
 	case 2:
-		m.put(L, t, lua.LNumber(n), L.Get(2))
+		r.put(L, t, lua.LNumber(n), L.Get(2))
 	case 3:
 		pos := integer(L, "insert", 2)
 		n = max(n, pos)
 		for i := n; i > pos; i-- {
-			m.spend(L, priceMove)
-			m.put(L, t, lua.LNumber(i), m.at(t, i-1))
+			r.spend(L, priceMove)
+			r.put(L, t, lua.LNumber(i), r.at(t, i-1))
 		}
-		m.put(L, t, lua.LNumber(pos), L.Get(3))
+		r.put(L, t, lua.LNumber(pos), L.Get(3))
 	default:
 		L.RaiseError("wrong number of arguments to 'insert'")
 	}
@@ -135,18 +135,18 @@ func tabInsert(L *lua.LState) int {
 
 func tabRemove(L *lua.LState) int {
 	t := tab(L, "remove", 1)
-	m := meterOf(L)
-	n := m.length(L, t)
+	r := runOf(L)
+	n := r.length(L, t)
 	pos := optInteger(L, "remove", 2, n)
 	if pos < 1 || pos > n {
 		return 0
 	}
-	v := m.at(t, pos)
+	v := r.at(t, pos)
 	for ; pos < n; pos++ {
-		m.spend(L, priceMove)
-		m.put(L, t, lua.LNumber(pos), m.at(t, pos+1))
+		r.spend(L, priceMove)
+		r.put(L, t, lua.LNumber(pos), r.at(t, pos+1))
 	}
-	m.put(L, t, lua.LNumber(n), lua.LNil)
+	r.put(L, t, lua.LNumber(n), lua.LNil)
 	L.Push(v)
 	return 1
 }
@@ -155,43 +155,43 @@ func tabRemove(L *lua.LState) int {
 // to its function, and the order of equal elements.
 func tabSort(L *lua.LState) int {
 	t := tab(L, "sort", 1)
-	m := meterOf(L)
-	if m.refuses(t) {
-		m.raise(L, "Attempt to modify a readonly table")
+	r := runOf(L)
+	if r.refuses(t) {
+		r.raise(L, "Attempt to modify a readonly table")
 	}
-	s := sorter{m: m, L: L, t: t, less: L.Get(2)}
+	s := sorter{run: r, L: L, t: t, less: L.Get(2)}
 	if s.less != lua.LNil {
 		if _, ok := s.less.(*lua.LFunction); !ok {
 			badType(L, "sort", 2, "function")
 		}
 	}
-	s.sort(1, m.length(L, t))
+	s.sort(1, r.length(L, t))
 	return 0
 }
 
 type sorter struct {
-	m    *meter
+	run  *run
 	L    *lua.LState
 	t    *lua.LTable
 	less lua.LValue
 }
 
 func (s *sorter) before(a, b lua.LValue) bool {
-	s.m.spend(s.L, priceSort)
+	s.run.spend(s.L, priceSort)
 	if s.less == lua.LNil {
 		return less(s.L, a, b)
 	}
-	s.m.call(s.L, 1, s.less, a, b)
+	s.run.call(s.L, 1, s.less, a, b)
 	v := lua.LVAsBool(s.L.Get(-1))
 	s.L.Pop(1)
 	return v
 }
 
-func (s *sorter) set(i int, v lua.LValue) { s.m.put(s.L, s.t, lua.LNumber(i), v) }
+func (s *sorter) set(i int, v lua.LValue) { s.run.put(s.L, s.t, lua.LNumber(i), v) }
 
 // order puts the elements at i and j in order.
 func (s *sorter) order(i, j int) bool {
-	a, b := s.m.at(s.t, i), s.m.at(s.t, j)
+	a, b := s.run.at(s.t, i), s.run.at(s.t, j)
 	if s.before(b, a) {
 		s.set(i, b)
 		s.set(j, a)
@@ -213,8 +213,8 @@ func (s *sorter) sort(lo, up int) {
 		if up-lo == 2 {
 			return
 		}
-		pivot := s.m.at(s.t, mid)
-		s.set(mid, s.m.at(s.t, up-1))
+		pivot := s.run.at(s.t, mid)
+		s.set(mid, s.run.at(s.t, up-1))
 		s.set(up-1, pivot)
 		i := s.partition(pivot, lo, up)
 		// Sort the smaller half first: the depth is then logarithmic.
@@ -231,12 +231,12 @@ func (s *sorter) sort(lo, up int) {
 func (s *sorter) partition(pivot lua.LValue, lo, up int) int {
 	i, j := lo, up-1
 	for {
-		for i++; s.before(s.m.at(s.t, i), pivot); i++ {
+		for i++; s.before(s.run.at(s.t, i), pivot); i++ {
 			if i > up {
 				s.L.RaiseError("invalid order function for sorting")
 			}
 		}
-		for j--; s.before(pivot, s.m.at(s.t, j)); j-- {
+		for j--; s.before(pivot, s.run.at(s.t, j)); j-- {
 			if j < lo {
 				s.L.RaiseError("invalid order function for sorting")
 			}
@@ -244,11 +244,11 @@ func (s *sorter) partition(pivot lua.LValue, lo, up int) int {
 		if j < i {
 			break
 		}
-		a, b := s.m.at(s.t, i), s.m.at(s.t, j)
+		a, b := s.run.at(s.t, i), s.run.at(s.t, j)
 		s.set(i, b)
 		s.set(j, a)
 	}
-	a, b := s.m.at(s.t, up-1), s.m.at(s.t, i)
+	a, b := s.run.at(s.t, up-1), s.run.at(s.t, i)
 	s.set(up-1, b)
 	s.set(i, a)
 	return i

@@ -46,8 +46,8 @@ func (m *meter) at(t *lua.LTable, i int) lua.LValue {
 }
 
 // put sets t[key] without metamethods, and charges.
-func (m *meter) put(L *lua.LState, t *lua.LTable, key, value lua.LValue) {
-	if m.refuses(t) {
+func (r *run) put(L *lua.LState, t *lua.LTable, key, value lua.LValue) {
+	if r.refuses(t) {
 		L.RaiseError("Attempt to modify a readonly table")
 	}
 	switch k := key.(type) {
@@ -57,26 +57,26 @@ func (m *meter) put(L *lua.LState, t *lua.LTable, key, value lua.LValue) {
 			L.RaiseError("table index is NaN")
 		}
 		if f >= 1 && f < arrayIndexMax && f == math.Trunc(f) {
-			m.putIndex(L, t, int(f), value)
+			r.putIndex(L, t, int(f), value)
 			return
 		}
 	case *lua.LNilType:
 		L.RaiseError("table index is nil")
 	}
-	m.hashed(L, key)
-	m.putHash(L, t, key, value)
+	r.hashed(L, key)
+	r.putHash(L, t, key, value)
 }
 
-func (m *meter) putIndex(L *lua.LState, t *lua.LTable, i int, value lua.LValue) {
+func (r *run) putIndex(L *lua.LState, t *lua.LTable, i int, value lua.LValue) {
 	n := t.Len()
 	switch {
 	case value != lua.LNil:
 		if i > n {
 			if n == 0 {
-				m.use(L, arrayCost)
+				r.use(L, arrayCost)
 			}
-			m.use(L, elementCost+skipCost*(i-n-1))
-			m.spend(L, priceElement+(i-n)*priceSkip)
+			r.use(L, elementCost+skipCost*(i-n-1))
+			r.spend(L, priceElement+(i-n)*priceSkip)
 		}
 		t.RawSetInt(i, value)
 	case i < n:
@@ -84,23 +84,23 @@ func (m *meter) putIndex(L *lua.LState, t *lua.LTable, i int, value lua.LValue) 
 	case i == n:
 		t.Remove(-1)
 		for n--; n > 0 && t.RawGetInt(n) == lua.LNil; n-- {
-			m.spend(L, priceElement)
+			r.spend(L, priceElement)
 			t.Remove(-1)
 		}
 	}
 }
 
-func (m *meter) putHash(L *lua.LState, t *lua.LTable, key, value lua.LValue) {
-	m.spend(L, priceKeyRead)
+func (r *run) putHash(L *lua.LState, t *lua.LTable, key, value lua.LValue) {
+	r.spend(L, priceKeyRead)
 	old := t.RawGetH(key)
 	switch {
 	case value == lua.LNil && old != lua.LNil:
-		m.hole(t, key)
+		r.hole(t, key)
 	case value == lua.LNil:
 		return
 	case old == lua.LNil:
-		m.use(L, firstKeyCost(t, key)+keyCost)
-		m.spend(L, priceKey+4*hashPrice(t))
+		r.use(L, firstKeyCost(t, key)+keyCost)
+		r.spend(L, priceKey+4*hashPrice(t))
 	}
 	t.RawSetH(key, value)
 }
@@ -145,10 +145,10 @@ type walk struct {
 	last  lua.LValue // the key that next returned last
 }
 
-func (m *meter) hole(t *lua.LTable, key lua.LValue) {
-	w := m.walkOf(t)
+func (r *run) hole(t *lua.LTable, key lua.LValue) {
+	w := r.walkOf(t)
 	if w == nil {
-		w = m.beginWalk(t, 0)
+		w = r.beginWalk(t, 0)
 	}
 	w.holes++
 	if s, ok := key.(lua.LString); ok {
@@ -156,24 +156,24 @@ func (m *meter) hole(t *lua.LTable, key lua.LValue) {
 	}
 }
 
-func (m *meter) beginWalk(t *lua.LTable, holes int) *walk {
-	if m.walks == nil {
-		m.walks = map[*lua.LTable]*walk{}
+func (r *run) beginWalk(t *lua.LTable, holes int) *walk {
+	if r.walks == nil {
+		r.walks = map[*lua.LTable]*walk{}
 	}
 	w := &walk{holes: holes}
-	m.walks[t] = w
+	r.walks[t] = w
 	return w
 }
 
 // walkOf is the walk of a table that has lost keys, in this run or when its library was loaded. It
 // is nil if the table has lost none.
-func (m *meter) walkOf(t *lua.LTable) *walk {
-	if w := m.walks[t]; w != nil {
+func (r *run) walkOf(t *lua.LTable) *walk {
+	if w := r.walks[t]; w != nil {
 		return w
 	}
-	if m.library != nil {
-		if holes := m.library.holes[t]; holes > 0 {
-			return m.beginWalk(t, holes)
+	if r.library != nil {
+		if holes := r.library.holes[t]; holes > 0 {
+			return r.beginWalk(t, holes)
 		}
 	}
 	return nil
@@ -181,11 +181,11 @@ func (m *meter) walkOf(t *lua.LTable) *walk {
 
 // next is Lua's next. A walk from key to key passes each lost key once, and pays for all of them
 // when it begins. A script that does not walk in order pays at each call.
-func (m *meter) next(L *lua.LState, t *lua.LTable, key lua.LValue) (lua.LValue, lua.LValue) {
-	w := m.walkOf(t)
-	m.hashed(L, key)
+func (r *run) next(L *lua.LState, t *lua.LTable, key lua.LValue) (lua.LValue, lua.LValue) {
+	w := r.walkOf(t)
+	r.hashed(L, key)
 	if w != nil && (key == lua.LNil || key != w.last) {
-		m.spend(L, w.holes*priceHole)
+		r.spend(L, w.holes*priceHole)
 	}
 	from := 0
 	if k, ok := key.(lua.LNumber); ok && float64(k) >= 1 && float64(k) < arrayIndexMax && float64(k) == math.Trunc(float64(k)) {
@@ -201,12 +201,12 @@ func (m *meter) next(L *lua.LState, t *lua.LTable, key lua.LValue) (lua.LValue, 
 	} else if key != lua.LNil && w == nil && t.RawGetH(key) == lua.LNil {
 		L.RaiseError("invalid key to 'next'")
 	}
-	m.spend(L, priceNext+2*hashPrice(t))
+	r.spend(L, priceNext+2*hashPrice(t))
 	k, v := t.Next(key)
 	if i, ok := k.(lua.LNumber); ok && int(i)-from > 1 && float64(i) < arrayIndexMax {
-		m.spend(L, (int(i)-from)*priceSkip)
+		r.spend(L, (int(i)-from)*priceSkip)
 	}
-	m.hashed(L, k)
+	r.hashed(L, k)
 	if w != nil {
 		w.last = k
 	}

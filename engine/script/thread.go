@@ -12,7 +12,7 @@ import (
 // which pcall runs a function (protected.go). The interpreter calls Done before each instruction.
 type thread struct {
 	context.Context
-	*meter
+	*run
 	L *lua.LState
 	// outer is the thread that waits in pcall for this one to end, or nil.
 	outer *lua.LState
@@ -24,10 +24,10 @@ type thread struct {
 	registersPaid int
 }
 
-// attach makes m the meter of a thread that has room for so many calls.
-func (m *meter) attach(L *lua.LState, calls int) {
+// attach makes r the run of a thread that has room for so many calls.
+func (r *run) attach(L *lua.LState, calls int) {
 	L.SetContext(&thread{
-		Context: background, meter: m, L: L, callsMax: calls, room: calls, registersPaid: math.MaxInt,
+		Context: background, run: r, L: L, callsMax: calls, room: calls, registersPaid: math.MaxInt,
 	})
 }
 
@@ -35,8 +35,9 @@ var background = context.Background()
 
 func threadOf(L *lua.LState) *thread { return L.Context().(*thread) }
 
-// meterOf is the meter of the run L belongs to.
-func meterOf(L *lua.LState) *meter { return threadOf(L).meter }
+// runOf is the run L belongs to, and meterOf is its meter.
+func runOf(L *lua.LState) *run     { return threadOf(L).run }
+func meterOf(L *lua.LState) *meter { return &threadOf(L).meter }
 
 // Done charges for the instruction that the interpreter is about to run.
 func (t *thread) Done() <-chan struct{} {

@@ -26,13 +26,13 @@ func BenchmarkFind(b *testing.B) {
 
 func BenchmarkDeliverAndAcknowledge(b *testing.B) {
 	s := New()
-	s.AddGroup([]byte("g"), ID{}, 0)
+	s.Groups.Add([]byte("g"), ID{}, 0)
 	for i := 0; b.Loop(); i++ {
-		g := s.ChangeGroup([]byte("g"))
-		no, _ := s.AddConsumer(g, []byte("c"), 5)
-		s.SetPending(g, Pending{ID{uint64(i), 0}, 5, 1, no})
+		g := s.Groups.Change([]byte("g"))
+		no, _ := s.Groups.AddConsumer(g, []byte("c"), 5)
+		s.Groups.SetPending(g, Pending{ID{uint64(i), 0}, 5, 1, no})
 		if i >= 1000 {
-			s.RemovePending(g, ID{uint64(i - 1000), 0})
+			s.Groups.RemovePending(g, ID{uint64(i - 1000), 0})
 		}
 	}
 }

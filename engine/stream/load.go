@@ -132,9 +132,9 @@ type ConsumerImage struct {
 	Pending []ID
 }
 
-// LoadGroup adds a group. The groups may come in any order: LoadedGroups sorts them. Every pending
-// entry must belong to one consumer.
-func (s *Stream) LoadGroup(image *GroupImage) error {
+// Load adds a group. The groups may come in any order: Loaded sorts them. Every pending entry must
+// belong to one consumer.
+func (gs *Groups) Load(image *GroupImage) error {
 	const nobody = -1
 	for i := range image.Pending {
 		p := &image.Pending[i]
@@ -143,11 +143,11 @@ func (s *Stream) LoadGroup(image *GroupImage) error {
 		}
 		p.Consumer = nobody
 	}
-	g := s.newGroup(image.Name, image.Last, image.EntriesRead)
-	s.groups = append(s.groups, g)
+	g := gs.newGroup(image.Name, image.Last, image.EntriesRead)
+	gs.byName = append(gs.byName, g)
 	owned := 0
 	for no, c := range image.Consumers {
-		consumer := s.newConsumer(c.Name, c.SeenMs)
+		consumer := gs.newConsumer(c.Name, c.SeenMs)
 		consumer.activeMs = c.ActiveMs
 		g.consumers, g.order = append(g.consumers, consumer), append(g.order, no)
 		for _, id := range c.Pending {
@@ -159,7 +159,7 @@ func (s *Stream) LoadGroup(image *GroupImage) error {
 			consumer.pending.Put(id.AppendKey(nil), IDBytes)
 			owned++
 		}
-		s.groupBytes += consumer.pending.MemoryBytes()
+		gs.bytes += consumer.pending.MemoryBytes()
 	}
 	if owned != len(image.Pending) {
 		return ErrBad
@@ -167,13 +167,13 @@ func (s *Stream) LoadGroup(image *GroupImage) error {
 	for i := range image.Pending {
 		g.pending.Append(image.Pending[i].appendRecord(nil))
 	}
-	s.groupBytes += g.pending.MemoryBytes()
+	gs.bytes += g.pending.MemoryBytes()
 	return sortNames(g.order, func(no int) string { return g.consumers[no].name })
 }
 
-// LoadedGroups must be called after the last group.
-func (s *Stream) LoadedGroups() error {
-	return sortNames(s.groups, func(g *Group) string { return g.name })
+// Loaded must be called after the last group.
+func (gs *Groups) Loaded() error {
+	return sortNames(gs.byName, func(g *Group) string { return g.name })
 }
 
 // sortNames sorts a list at once. Inserting each element in its place as it comes would take far

@@ -98,8 +98,8 @@ func (n *nodes) add(record []byte) {
 	n.tail = record
 }
 
-// begin makes the record of a new node, the last one. build appends the record to a buffer.
-func (n *nodes) begin(id ID, build func(dst []byte) []byte) {
+// startNode makes the record of a new node, the last one. build appends the record to a buffer.
+func (n *nodes) startNode(id ID, build func(dst []byte) []byte) {
 	if n.tail != nil && id.Compare(IDOf(n.tail)) <= 0 {
 		n.insert(build(nil))
 		return

@@ -78,37 +78,3 @@ func (g *Group) LastPending() (Pending, bool) {
 	}
 	return Pending{}, false
 }
-
-// SetPending makes or changes a pending entry. The entry may have belonged to another consumer.
-func (s *Stream) SetPending(g *Group, p Pending) {
-	old, exists := g.FindPending(p.ID)
-	var buf [IDBytes + 8 + 2*binary.MaxVarintLen64]byte
-	record := p.appendRecord(buf[:0])
-	if !exists || old.Consumer != p.Consumer {
-		if exists {
-			s.forget(g, old)
-		}
-		c := s.changeConsumer(g, p.Consumer)
-		s.resize(c.pending, func() { c.pending.Put(record[:IDBytes], IDBytes) })
-	}
-	s.resize(g.pending, func() { g.pending.Put(record, IDBytes) })
-}
-
-// forget removes a pending entry from its consumer.
-func (s *Stream) forget(g *Group, p Pending) {
-	var buf [IDBytes]byte
-	c := s.changeConsumer(g, p.Consumer)
-	s.resize(c.pending, func() { c.pending.Remove(p.ID.AppendKey(buf[:0])) })
-}
-
-// RemovePending removes a pending entry. It returns false if there is none with that ID.
-func (s *Stream) RemovePending(g *Group, id ID) bool {
-	p, ok := g.FindPending(id)
-	if !ok {
-		return false
-	}
-	var buf [IDBytes]byte
-	s.forget(g, p)
-	s.resize(g.pending, func() { g.pending.Remove(id.AppendKey(buf[:0])) })
-	return true
-}

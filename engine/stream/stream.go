@@ -1,7 +1,6 @@
 package stream
 
 import (
-	"sync/atomic"
 	"unsafe"
 
 	"lockstep/engine"
@@ -22,13 +21,9 @@ type Stream struct {
 	nodes  nodes
 	length int
 	// State may be read and set by commands.
-	State  State
-	groups []*Group
-	// owner marks the groups and consumers that only this stream refers to. It is nil after Clone,
-	// which several readers may call at once.
-	owner atomic.Pointer[owner]
-	// groupBytes is the memory of groups and consumers.
-	groupBytes int
+	State State
+	// Groups are the consumer groups.
+	Groups Groups
 }
 
 // State is the part of a stream that is stored beside its entries.
@@ -40,9 +35,6 @@ type State struct {
 	Added uint64
 }
 
-// owner is compared by address. It has a size, so that addresses differ.
-type owner struct{ _ byte }
-
 // New returns an empty stream.
 func New() *Stream { return &Stream{nodes: newNodes()} }
 
@@ -53,22 +45,19 @@ func (s *Stream) Len() int { return s.length }
 
 // Clone implements engine.Object.
 func (s *Stream) Clone() engine.Object {
-	s.owner.Store(nil)
-	return &Stream{
-		nodes: s.nodes.clone(), length: s.length, State: s.State,
-		groups: append([]*Group(nil), s.groups...), groupBytes: s.groupBytes,
-	}
+	c := &Stream{nodes: s.nodes.clone(), length: s.length, State: s.State}
+	s.Groups.shareWith(&c.Groups)
+	return c
 }
 
 // WithoutEntries returns a stream with only the groups, for reading.
 func (s *Stream) WithoutEntries() *Stream {
-	return &Stream{nodes: newNodes(), groups: s.groups, groupBytes: s.groupBytes}
+	return &Stream{nodes: newNodes(), Groups: Groups{byName: s.Groups.byName, bytes: s.Groups.bytes}}
 }
 
 // MemoryBytes implements engine.Object.
 func (s *Stream) MemoryBytes() int {
-	const pointerBytes = 8
-	return streamBytes + s.nodes.memoryBytes() + pointerBytes*cap(s.groups) + s.groupBytes
+	return streamBytes + s.nodes.memoryBytes() + s.Groups.memoryBytes()
 }
 
 // Encoding is Redis's name for the encoding of a stream.
@@ -94,7 +83,7 @@ func (s *Stream) Append(id ID, pairs [][]byte, limits Limits) {
 		total += len(p)
 	}
 	if s.nodes.tail == nil || full(s.nodes.tail, total, limits) {
-		s.nodes.begin(id, func(dst []byte) []byte { return appendNode(dst, id, pairs) })
+		s.nodes.startNode(id, func(dst []byte) []byte { return appendNode(dst, id, pairs) })
 	} else {
 		s.nodes.tail = appendEntry(s.nodes.tail, id, pairs)
 	}

@@ -100,7 +100,7 @@ func (s *Stream) check(t *testing.T) {
 		t.Fatalf("%d radix nodes, want %d, of %x", s.RadixNodes(), want, keys)
 	}
 	sum := 0
-	for _, g := range s.Groups() {
+	for _, g := range s.Groups.All() {
 		sum += groupBytes + len(g.name) + g.pending.MemoryBytes()
 		pending := 0
 		g.EachConsumer(func(_ int, c *Consumer) {
@@ -111,8 +111,8 @@ func (s *Stream) check(t *testing.T) {
 			t.Fatalf("group %s has %d pending entries, its consumers %d", g.name, g.Pending(), pending)
 		}
 	}
-	if sum != s.groupBytes {
-		t.Fatalf("groups take %d bytes, %d are accounted for", sum, s.groupBytes)
+	if sum != s.Groups.bytes {
+		t.Fatalf("groups take %d bytes, %d are accounted for", sum, s.Groups.bytes)
 	}
 }
 
@@ -262,10 +262,10 @@ func (m groups) clone() groups {
 func (m groups) compare(t *testing.T, s *Stream) {
 	t.Helper()
 	s.check(t)
-	if len(s.Groups()) != len(m) {
-		t.Fatalf("%d groups, want %d", len(s.Groups()), len(m))
+	if len(s.Groups.All()) != len(m) {
+		t.Fatalf("%d groups, want %d", len(s.Groups.All()), len(m))
 	}
-	for _, g := range s.Groups() {
+	for _, g := range s.Groups.All() {
 		want := m[g.Name()]
 		byConsumer := map[string]int{}
 		last := ID{}
@@ -302,25 +302,25 @@ func (m groups) step(t *testing.T, r *rand.Rand, s *Stream, now int64) {
 	name := []byte(fmt.Sprint("g", r.IntN(4)))
 	want, exists := m[string(name)]
 	if !exists {
-		if !s.AddGroup(name, ID{}, 0) || s.AddGroup(name, ID{}, 0) {
+		if !s.Groups.Add(name, ID{}, 0) || s.Groups.Add(name, ID{}, 0) {
 			t.Fatal("AddGroup")
 		}
 		m[string(name)] = map[ID]owned{}
 		return
 	}
-	g := s.ChangeGroup(name)
+	g := s.Groups.Change(name)
 	consumer := []byte(fmt.Sprint("c", r.IntN(8)))
 	id := ID{1 + r.Uint64N(100), 0}
 	switch op := r.IntN(100); {
 	case op < 60:
-		no, _ := s.AddConsumer(g, consumer, now)
+		no, _ := s.Groups.AddConsumer(g, consumer, now)
 		o := owned{string(consumer), now, r.Uint64N(1 << r.IntN(60))}
-		s.SetPending(g, Pending{id, o.at, o.n, no})
-		s.SeeConsumer(g, no, now)
+		s.Groups.SetPending(g, Pending{id, o.at, o.n, no})
+		s.Groups.SeeConsumer(g, no, now)
 		want[id] = o
 	case op < 90:
 		_, there := want[id]
-		if s.RemovePending(g, id) != there {
+		if s.Groups.RemovePending(g, id) != there {
 			t.Fatal("RemovePending")
 		}
 		delete(want, id)
@@ -329,7 +329,7 @@ func (m groups) step(t *testing.T, r *rand.Rand, s *Stream, now int64) {
 		if !ok {
 			return
 		}
-		n := s.RemoveConsumer(g, no, nobody)
+		n := s.Groups.RemoveConsumer(g, no, nobody)
 		maps.DeleteFunc(want, func(_ ID, o owned) bool {
 			if o.consumer == string(consumer) {
 				n--
@@ -340,7 +340,7 @@ func (m groups) step(t *testing.T, r *rand.Rand, s *Stream, now int64) {
 			t.Fatal("RemoveConsumer")
 		}
 	default:
-		if !s.RemoveGroup(name) || s.RemoveGroup(name) {
+		if !s.Groups.Remove(name) || s.Groups.Remove(name) {
 			t.Fatal("RemoveGroup")
 		}
 		delete(m, string(name))

@@ -18,7 +18,6 @@ import (
 	"lockstep/cluster"
 	"lockstep/cluster/shard"
 	"lockstep/engine"
-	"lockstep/engine/command"
 	"lockstep/engine/commands/keycmd"
 	"lockstep/engine/reply"
 	"lockstep/fsm"
@@ -93,10 +92,8 @@ func New(f Facts) *Report { return &Report{Facts: f, scrapes: newScrapes()} }
 // infoSection is one section of INFO.
 type infoSection struct {
 	name string
-	// rows are the section's lines. A section whose lines all depend on the state has write
-	// instead.
-	rows  []row
-	write func(*Report, *infoText)
+	// rows are the section's lines.
+	rows []row
 	// extra means that the section is shown only when asked for, or with "all".
 	extra bool
 }
@@ -105,10 +102,10 @@ type infoSection struct {
 var infoSections = []infoSection{
 	{name: "server", rows: serverRows}, {name: "clients", rows: clientRows}, {name: "memory", rows: memoryRows},
 	{name: "persistence", rows: persistenceRows}, {name: "stats", rows: statsRows}, {name: "replication", rows: replicationRows},
-	{name: "cpu", rows: cpuRows}, {name: "commandstats", write: infoCommandStats, extra: true},
-	{name: "errorstats", write: infoErrorStats}, {name: "latencystats", write: infoLatencyStats, extra: true},
-	{name: "modules"}, {name: "cluster", rows: clusterRows}, {name: "tls", write: infoTLS}, {name: "raft", write: infoRaft},
-	{name: "locks", write: infoLocks, extra: true}, {name: "keyspace", write: infoKeyspace},
+	{name: "cpu", rows: cpuRows}, {name: "commandstats", rows: []row{block(infoCommandStats)}, extra: true},
+	{name: "errorstats", rows: []row{block(infoErrorStats)}}, {name: "latencystats", rows: []row{block(infoLatencyStats)}, extra: true},
+	{name: "modules"}, {name: "cluster", rows: clusterRows}, {name: "tls", rows: []row{block(infoTLS)}}, {name: "raft", rows: raftRows},
+	{name: "locks", rows: []row{block(infoLocks)}, extra: true}, {name: "keyspace", rows: []row{block(infoKeyspace)}},
 }
 
 // infoText builds INFO's text. Its lines end with CRLF.
@@ -138,9 +135,6 @@ func (r *Report) Info(sections []string) string {
 		t.section(s.name)
 		for i := range s.rows {
 			s.rows[i].info(l, &t)
-		}
-		if s.write != nil {
-			s.write(r, &t)
 		}
 	}
 	return t.b.String()
@@ -229,23 +223,16 @@ func first(replicas [][3]string, i int) string {
 	return replicas[0][i]
 }
 
-func infoCommandStats(r *Report, t *infoText) {
-	for _, c := range r.Stats.PerCommand() {
-		t.add("cmdstat_"+c.Name, fmt.Sprintf("calls=%d,usec=%d,usec_per_call=%.2f,rejected_calls=%d,failed_calls=%d",
-			c.Calls, c.Usec, float64(c.Usec)/float64(max(c.Calls, 1)), c.Rejected, c.Failed))
-	}
-}
-
-func infoErrorStats(r *Report, t *infoText) {
-	for _, e := range r.Stats.PerError() {
+func infoErrorStats(l *look, t *infoText) {
+	for _, e := range l.Stats.PerError() {
 		t.add("errorstat_"+e.Prefix, fmt.Sprintf("count=%d", e.Count))
 	}
 }
 
 // infoLatencyStats shows the percentiles of the setting latency-tracking-info-percentiles.
-func infoLatencyStats(r *Report, t *infoText) {
-	wanted := r.Config.Current().LatencyPercentiles
-	all := r.Stats.PerLatency()
+func infoLatencyStats(l *look, t *infoText) {
+	wanted := l.Config.Current().LatencyPercentiles
+	all := l.Stats.PerLatency()
 	for i := range all {
 		var parts []string
 		for _, p := range wanted {
@@ -254,54 +241,6 @@ func infoLatencyStats(r *Report, t *infoText) {
 			}
 		}
 		t.add("latency_percentiles_usec_"+all[i].Name, strings.Join(parts, ","))
-	}
-}
-
-// infoRaft shows details of this node's first replica, and then a line for each shard.
-func infoRaft(r *Report, t *infoText) {
-	for at, s := range r.Shards() {
-		i := int(s.ID())
-		g := r.Survey.GroupStatus(strconv.Itoa(i), s.Group(), s)
-		if at == 0 {
-			t.add("raft_role", g.Role)
-			t.add("raft_term", g.Term)
-			t.add("raft_leader", g.Leader)
-			t.add("raft_voters", g.Voters)
-			t.add("raft_last_index", g.LastIndex)
-			t.add("raft_committed", g.Committed)
-			t.add("raft_queued", g.Queued)
-			t.add("raft_executed", g.Executed)
-			t.add("raft_lag", g.Lag)
-		}
-		txns, bytes := s.Outstanding()
-		c, w := s.Machine().Counters(), s.ThrottleCounts()
-		t.add("raft_shard"+strconv.Itoa(i), fmt.Sprintf("role=%s,term=%d,leader=%s,committed=%d,queued=%d,executed=%d,lag=%d,outstanding_txns=%d,outstanding_bytes=%d,entries=%d,txns=%d,duplicates=%d,panics=%d,day_offset_ms=%d,day_ahead_ms=%.1f,work_ms=%d,outstanding_work_ms=%d,waiting_for_work=%d,refused_for_work=%d,taken_back=%d",
-			g.Role, g.Term, g.Leader, g.Committed, g.Queued, g.Executed, g.Lag, txns, bytes, c.Entries.Load(), c.Txns.Load(), c.Duplicates.Load(), c.Panics.Load(), g.DayOffsetMs, g.ClockAheadMs,
-			workMs(c.Work.Load()), workMs(w.Work.Load()), w.Waiting.Load(), w.Expired.Load()+c.Refused.Load(), w.TakenBack.Load()))
-	}
-	if len(r.Shards()) == 0 {
-		t.add("raft_role", "none")
-	}
-	t.add("clock_off_ms", fmt.Sprintf("%.1f", r.Clock.OffMs()))
-	t.add("clock_wrong", yes(r.Clock.Wrong(r.Self.ID()) != 0))
-	m := r.MetaGroup.Stats()
-	t.add("raft_meta", fmt.Sprintf("role=%s,term=%d,committed=%d", m.Role, m.Term, m.CommitIndex))
-}
-
-func workMs(work int64) int64 { return work / (command.WorkSecond / 1000) }
-
-func infoLocks(r *Report, t *infoText) {
-	for _, s := range r.Shards() {
-		i := int(s.ID())
-		st := s.Machine().Sched().Stats()
-		t.add("locks_shard"+strconv.Itoa(i), fmt.Sprintf("lock_slots=%d,tickets=%d,waited=%d,wait_usec=%d,permits=%d,permits_in_use=%d,waiting_tickets=%d,waiting_permits=%d,inline=%d,on_workers=%d",
-			s.Machine().Keyspace().LockSlots(), st.Tickets, st.Waited, st.WaitNs/1000, st.Permits, st.PermitsInUse, st.WaitingTickets, st.WaitingPermits, st.Inline, st.OnWorkers))
-		if longest := s.Longest(); longest != nil {
-			t.add(fmt.Sprintf("locks_shard%d_longest", i), fmt.Sprintf("what=%s,running_ms=%d", longest.What, longest.Ran.Milliseconds()))
-		}
-		for rank, h := range s.Machine().Sched().Hottest(survey.HottestShown) {
-			t.add(fmt.Sprintf("locks_shard%d_hot%d", i, rank), fmt.Sprintf("lock_slot=%d,waited=%d,wait_usec=%d", h.Slot, h.Waited, h.WaitNs/1000))
-		}
 	}
 }
 
@@ -340,9 +279,9 @@ func (r *Report) keyCounts() (sums [engine.Databases]keycmd.KeyCounts) {
 	return sums
 }
 
-func infoKeyspace(r *Report, t *infoText) {
+func infoKeyspace(l *look, t *infoText) {
 	now := time.Now().Unix()
-	for db, c := range r.keyCounts() {
+	for db, c := range l.keyCounts() {
 		if c.Keys > 0 {
 			t.add("db"+strconv.Itoa(db), fmt.Sprintf("keys=%d,expires=%d,avg_ttl=%d,subexpiry=%d", c.Keys, c.Volatile, c.MeanTTLMs(now), c.Perishing))
 		}
@@ -358,16 +297,16 @@ func (r *Report) Mode() string {
 }
 
 // infoTLS shows the ports that speak TLS, and when certificates expire.
-func infoTLS(r *Report, t *infoText) {
-	s := r.Config.Current()
+func infoTLS(l *look, t *infoText) {
+	s := l.Config.Current()
 	yesNo := map[bool]string{true: "yes", false: "no"}
 	t.add("tls_port", s.TLSPort)
 	t.add("tls_cluster", yesNo[s.SecuresPeers()])
 	t.add("tls_admin", s.TLSAdmin)
-	if r.TLS == nil {
+	if l.TLS == nil {
 		return
 	}
-	found := r.TLS.Report()
+	found := l.TLS.Report()
 	for _, c := range found.Certificates {
 		name := map[string]string{secure.UseNode: "tls_cert", secure.UseClient: "tls_client_cert"}[c.Use]
 		if name == "" {

@@ -66,8 +66,9 @@ func (r *Report) MemoryFacts() admin.MemoryFacts {
 	for db := range engine.Databases {
 		d := admin.DatabaseMemory{DB: db}
 		for _, s := range r.Shards() {
-			d.Keys += int64(s.Machine().Keyspace().Keys(db))
-			d.Volatile += int64(s.Machine().Keyspace().Volatile(db) + s.Machine().Keyspace().Perishing(db))
+			n := s.Machine().Keyspace().Counts(db)
+			d.Keys += n.Keys
+			d.Volatile += n.Volatile + n.Perishing
 		}
 		if d.Keys > 0 {
 			d.MainBytes, d.ExpiryBytes = d.Keys*int64(engine.OverheadBytes), d.Volatile*int64(engine.OverheadExpiryBytes)

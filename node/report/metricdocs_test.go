@@ -83,9 +83,25 @@ func TestRowsAreFields(t *testing.T) {
 			seen[r.field] = true
 		}
 	}
+	for _, fields := range []map[string]int{fieldsOf(groupRows), fieldsOf(shardRows), fieldsOf(lockRows), fieldsOf(commandRows)} {
+		for field, n := range fields {
+			if n != 1 || field == "" {
+				t.Errorf("%d parts of a line have the name %q", n, field)
+			}
+		}
+	}
 	for _, value := range []any{int(3), int64(3), uint64(3), float64(3)} {
 		if number(value) != 3 {
 			t.Errorf("%T: %v", value, number(value))
 		}
 	}
+}
+
+// fieldsOf counts the rows of each name.
+func fieldsOf[T any](rows []rowOf[T]) map[string]int {
+	all := map[string]int{}
+	for i := range rows {
+		all[rows[i].field]++
+	}
+	return all
 }

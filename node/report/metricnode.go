@@ -11,7 +11,6 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"lockstep/engine/command"
 	"lockstep/engine/sched"
 	"lockstep/node/backup"
 	"lockstep/node/metrics"
@@ -31,11 +30,9 @@ var nodeMetrics = []metric{
 	{metrics.Desc{Name: "lockstep_nodes", Kind: metrics.Gauge, Help: "Nodes of the cluster."}, "the meta group", one(func(l *look) int { return len(l.cluster.Live()) })},
 	{metrics.Desc{Name: "lockstep_shards", Kind: metrics.Gauge, Help: "Shards of the cluster."}, "the meta group", one(func(l *look) int { return l.ShardCount() })},
 	{metrics.Desc{Name: "lockstep_shards_without_leader", Kind: metrics.Gauge, Help: "Shards of the cluster for which this node knows no leader."}, "routing", one(func(l *look) int { return len(l.Leaderless()) })},
-	{metrics.Desc{Name: "lockstep_replicas", Kind: metrics.Gauge, Help: "Shards of which this node has a replica."}, "the node", one(func(l *look) int { return len(l.groups) - 1 })},
+	{metrics.Desc{Name: "lockstep_replicas", Kind: metrics.Gauge, Help: "Shards of which this node has a replica."}, "the node", one(func(l *look) int { return len(l.groups()) - 1 })},
 	{metrics.Desc{Name: "lockstep_cluster_version", Kind: metrics.Gauge, Help: "The cluster version: what nodes may write."}, "the meta group", one(func(l *look) int { return int(l.cluster.ClusterVersion) })},
 	{metrics.Desc{Name: "lockstep_last_backup_timestamp_seconds", Kind: metrics.Gauge, Help: "When the newest backup began that clusterctl has written and read back, in Unix time; 0 if there is none."}, "the meta group", one(func(l *look) float64 { return float64(backup.LastMs(l.cluster)) / 1000 })},
-	{metrics.Desc{Name: "lockstep_clock_off_seconds", Kind: metrics.Gauge, Help: "How far this node's clock is ahead of a majority of the nodes; negative if it is behind, 0 if it agrees or there is no majority."}, "the other nodes", one(func(l *look) float64 { return l.Clock.OffMs() / 1000 })},
-	{metrics.Desc{Name: "lockstep_clock_wrong", Kind: metrics.Gauge, Help: "Whether this node's clock is off by more than clock-offset-max-ms. Such a node leads no shard while another one can."}, "the other nodes", one(func(l *look) int { return yes(l.Clock.Wrong(l.Self.ID()) != 0) })},
 	{metrics.Desc{Name: "lockstep_certificate_expires_timestamp_seconds", Kind: metrics.Gauge, Labels: []string{"use"}, Help: "When the first certificate of each use expires, in Unix time; no series if no port speaks TLS."}, "INFO tls", readCertificates},
 	{metrics.Desc{Name: "lockstep_certificate_files_unusable", Kind: metrics.Gauge, Help: "Whether the present certificate files are unusable, so that the node still uses older certificates."}, "INFO tls", func(l *look, p *metrics.Page) {
 		if l.TLS != nil {
@@ -66,24 +63,13 @@ var executionMetrics = []metric{
 		executed := g.shard.Machine().Executed()
 		return g.shard.Machine().Queued() - executed
 	})},
-	{metrics.Desc{Name: "lockstep_entries_total", Kind: metrics.Counter, Labels: ofGroup, Help: "Log entries applied since the start."}, "the state machine", perShard(func(g *groupLook) uint64 { return g.shard.Machine().Counters().Entries.Load() })},
-	{metrics.Desc{Name: "lockstep_txns_total", Kind: metrics.Counter, Labels: ofGroup, Help: "Transactions in those entries."}, "the state machine", perShard(func(g *groupLook) uint64 { return g.shard.Machine().Counters().Txns.Load() })},
-	{metrics.Desc{Name: "lockstep_duplicate_txns_total", Kind: metrics.Counter, Labels: ofGroup, Help: "Transactions that had run before and were answered from the duplicate table."}, "the state machine", perShard(func(g *groupLook) uint64 { return g.shard.Machine().Counters().Duplicates.Load() })},
-	{metrics.Desc{Name: "lockstep_panics_total", Kind: metrics.Counter, Labels: ofGroup, Help: "Commands that panicked and were answered with an error. Each is a bug."}, "the state machine", perShard(func(g *groupLook) uint64 { return g.shard.Machine().Counters().Panics.Load() })},
-	{metrics.Desc{Name: "lockstep_outstanding_txns", Kind: metrics.Gauge, Labels: ofGroup, Help: "Transactions that this replica has accepted and not answered."}, "admission", perShard(func(g *groupLook) int64 { txns, _ := g.shard.Outstanding(); return txns })},
-	{metrics.Desc{Name: "lockstep_outstanding_bytes", Kind: metrics.Gauge, Labels: ofGroup, Help: "Bytes of the transactions that this replica has accepted and not answered."}, "admission", perShard(func(g *groupLook) int64 { _, bytes := g.shard.Outstanding(); return bytes })},
-	{metrics.Desc{Name: "lockstep_work_seconds_total", Kind: metrics.Counter, Labels: ofGroup, Help: "Core seconds of work of the log's transactions since the start, as replicas count work."}, "the state machine", perShard(func(g *groupLook) float64 { return workSeconds(g.shard.Machine().Counters().Work.Load()) })},
-	{metrics.Desc{Name: "lockstep_outstanding_work_seconds", Kind: metrics.Gauge, Labels: ofGroup, Help: "Estimated work of the long transactions that this leader has let into the log and that have not run."}, "admission", perShard(func(g *groupLook) float64 { return workSeconds(g.shard.ThrottleCounts().Work.Load()) })},
-	{metrics.Desc{Name: "lockstep_work_waiting_txns", Kind: metrics.Gauge, Labels: ofGroup, Help: "Transactions that wait at this leader, before the log, until long ones have run."}, "admission", perShard(func(g *groupLook) int64 { return g.shard.ThrottleCounts().Waiting.Load() })},
 	{metrics.Desc{Name: "lockstep_work_refused_total", Kind: metrics.Counter, Labels: []string{"shard", "where"}, Help: "Refused work: bundles that timed out before the log (waiting), bundles taken back (taken-back), transactions with too much work before them in the log (log)."}, "admission", func(l *look, p *metrics.Page) {
-		for i := range l.groups {
-			if g := &l.groups[i]; g.shard != nil {
-				c := g.shard.ThrottleCounts()
-				p.Add(float64(c.Expired.Load()), g.label, "waiting")
-				p.Add(float64(c.TakenBack.Load()), g.label, "taken-back")
-				p.Add(float64(g.shard.Machine().Counters().Refused.Load()), g.label, "log")
-			}
-		}
+		l.eachShard(func(g *groupLook, _ ...string) {
+			c := g.shard.ThrottleCounts()
+			p.Add(float64(c.Expired.Load()), g.label, "waiting")
+			p.Add(float64(c.TakenBack.Load()), g.label, "taken-back")
+			p.Add(float64(g.shard.Machine().Counters().Refused.Load()), g.label, "log")
+		})
 	}},
 	{metrics.Desc{Name: "lockstep_running_longest_seconds", Kind: metrics.Gauge, Labels: ofGroup, Help: "How long the longest-running command has run, of those that may take long."}, "INFO locks", perShard(func(g *groupLook) float64 {
 		if longest := g.shard.Longest(); longest != nil {
@@ -93,32 +79,20 @@ var executionMetrics = []metric{
 	})},
 	{metrics.Desc{Name: "lockstep_waiting_clients", Kind: metrics.Gauge, Labels: ofGroup, Help: "Blocking commands that wait at this leader for a key."}, "the shard", perShard(func(g *groupLook) int { return g.shard.Waiting() })},
 	{metrics.Desc{Name: "lockstep_shard_used_bytes", Kind: metrics.Gauge, Labels: ofGroup, Help: "Memory of the shard's keys and values, scripts and functions."}, "the engine", perShard(func(g *groupLook) int64 { return g.shard.Machine().MemoryBytes() })},
-	{metrics.Desc{Name: "lockstep_day_ahead_seconds", Kind: metrics.Gauge, Labels: ofGroup, Help: "On the leader: how far the shard's time of day is ahead of what a majority of its voters say; negative: behind."}, "the voters' clocks", perShard(func(g *groupLook) float64 { return g.status.ClockAheadMs / 1000 })},
 	{metrics.Desc{Name: "lockstep_day_set_total", Kind: metrics.Counter, Labels: ofGroup, Help: "How often this replica, as leader, has set the shard's time of day since the start."}, "the shard", perShard(func(g *groupLook) uint64 { return g.shard.Clock().TimesDaySet() })},
-	{metrics.Desc{Name: "lockstep_lock_tickets_total", Kind: metrics.Counter, Labels: ofGroup, Help: "Tickets taken: commands that locked slots."}, "INFO locks", perShard(func(g *groupLook) uint64 { return g.sched.Tickets })},
-	{metrics.Desc{Name: "lockstep_lock_waits_total", Kind: metrics.Counter, Labels: ofGroup, Help: "Tickets that had to wait for a lock slot."}, "INFO locks", perShard(func(g *groupLook) uint64 { return g.sched.Waited })},
-	{metrics.Desc{Name: "lockstep_lock_wait_seconds_total", Kind: metrics.Counter, Labels: ofGroup, Help: "The sum of all waits for lock slots."}, "INFO locks", perShard(func(g *groupLook) float64 { return time.Duration(g.sched.WaitNs).Seconds() })},
 	{metrics.Desc{Name: "lockstep_lock_wait_seconds", Kind: metrics.Distribution, Help: "How long tickets waited for lock slots, over all replicas of this node. Tickets that did not wait are not counted."}, "INFO locks", readLockWaits},
-	{metrics.Desc{Name: "lockstep_lock_waiting_tickets", Kind: metrics.Gauge, Labels: ofGroup, Help: "Tickets that wait for a lock slot now."}, "INFO locks", perShard(func(g *groupLook) int { return g.sched.WaitingTickets })},
 	{metrics.Desc{Name: "lockstep_lock_slot_waits_total", Kind: metrics.Counter, Labels: []string{"shard", "lock_slot"}, Help: "Waits for the eight lock slots of this node with the most waits; -1 is the whole shard."}, "INFO locks", func(l *look, p *metrics.Page) {
 		for _, h := range l.hottest() {
 			p.Add(float64(h.heat.Waited), h.shard, strconv.Itoa(int(h.heat.Slot)))
 		}
 	}},
-	{metrics.Desc{Name: "lockstep_permits", Kind: metrics.Gauge, Labels: ofGroup, Help: "How many commands may run at once."}, "INFO locks", perShard(func(g *groupLook) int { return g.sched.Permits })},
-	{metrics.Desc{Name: "lockstep_permits_in_use", Kind: metrics.Gauge, Labels: ofGroup, Help: "Commands that run now."}, "INFO locks", perShard(func(g *groupLook) int { return g.sched.PermitsInUse })},
-	{metrics.Desc{Name: "lockstep_permits_waiting", Kind: metrics.Gauge, Labels: ofGroup, Help: "Commands that have their locks and wait for a permit."}, "INFO locks", perShard(func(g *groupLook) int { return g.sched.WaitingPermits })},
 	{metrics.Desc{Name: "lockstep_tasks_total", Kind: metrics.Counter, Labels: []string{"shard", "where"}, Help: "Commands that ran at once where they were submitted (inline), or on workers (worker)."}, "INFO locks", func(l *look, p *metrics.Page) {
-		for i := range l.groups {
-			if g := &l.groups[i]; g.shard != nil {
-				p.Add(float64(g.sched.Inline), g.label, "inline")
-				p.Add(float64(g.sched.OnWorkers), g.label, "worker")
-			}
-		}
+		l.eachShard(func(g *groupLook, _ ...string) {
+			p.Add(float64(g.sched.Inline), g.label, "inline")
+			p.Add(float64(g.sched.OnWorkers), g.label, "worker")
+		})
 	}},
 }
-
-func workSeconds(work int64) float64 { return float64(work) / command.WorkSecond }
 
 type hotSlot struct {
 	shard string
@@ -128,13 +102,11 @@ type hotSlot struct {
 // hottest are the lock slots of this node with the most waits.
 func (l *look) hottest() []hotSlot {
 	var all []hotSlot
-	for i := range l.groups {
-		if g := &l.groups[i]; g.shard != nil {
-			for _, h := range g.shard.Machine().Sched().Hottest(survey.HottestShown) {
-				all = append(all, hotSlot{g.label, h})
-			}
+	l.eachShard(func(g *groupLook, _ ...string) {
+		for _, h := range g.shard.Machine().Sched().Hottest(survey.HottestShown) {
+			all = append(all, hotSlot{g.label, h})
 		}
-	}
+	})
 	slices.SortStableFunc(all, func(a, b hotSlot) int { return cmp.Compare(b.heat.Waited, a.heat.Waited) })
 	return all[:min(len(all), survey.HottestShown)]
 }

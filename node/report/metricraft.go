@@ -16,14 +16,8 @@ var raftMetrics = []metric{
 	{metrics.Desc{Name: "lockstep_raft_state", Kind: metrics.Gauge, Labels: []string{"shard", "state"}, Help: "1 for the present state of this replica (leader, follower, candidate or learner), 0 for the others."}, "Raft", readState},
 	{metrics.Desc{Name: "lockstep_raft_has_leader", Kind: metrics.Gauge, Labels: ofGroup, Help: "Whether this replica knows a leader."}, "Raft",
 		perGroup(func(g *groupLook) int { return yes(g.stats.LeaderID != "") })},
-	{metrics.Desc{Name: "lockstep_raft_term", Kind: metrics.Counter, Labels: ofGroup, Help: "The Raft term."}, "Raft", perGroup(func(g *groupLook) uint64 { return g.stats.Term })},
-	{metrics.Desc{Name: "lockstep_raft_last_log_index", Kind: metrics.Counter, Labels: ofGroup, Help: "Index of the last entry in this replica's log."}, "Raft", perGroup(func(g *groupLook) uint64 { return g.stats.LastIndex })},
-	{metrics.Desc{Name: "lockstep_raft_commit_index", Kind: metrics.Counter, Labels: ofGroup, Help: "Index up to which this replica knows the log to be committed."}, "Raft", perGroup(func(g *groupLook) uint64 { return g.stats.CommitIndex })},
 	{metrics.Desc{Name: "lockstep_raft_applied_index", Kind: metrics.Counter, Labels: ofGroup, Help: "Index up to which the state machine has received the log."}, "Raft", perGroup(func(g *groupLook) uint64 { return g.stats.Applied })},
-	{metrics.Desc{Name: "lockstep_raft_executed_index", Kind: metrics.Counter, Labels: ofGroup, Help: "Index up to which every transaction has run here."}, "the state machine", perGroup(func(g *groupLook) uint64 { return g.status.Executed })},
-	{metrics.Desc{Name: "lockstep_raft_lag_entries", Kind: metrics.Gauge, Labels: ofGroup, Help: "Committed entries, as far as this replica knows, that have not run here."}, "commit_index - executed_index", perGroup(func(g *groupLook) uint64 { return g.status.Lag })},
 	{metrics.Desc{Name: "lockstep_raft_last_contact_seconds", Kind: metrics.Gauge, Labels: ofGroup, Help: "Time since the last message from the leader; 0 on the leader."}, "Raft", perGroup(func(g *groupLook) float64 { return g.stats.LastContact.Seconds() })},
-	{metrics.Desc{Name: "lockstep_raft_voters", Kind: metrics.Gauge, Labels: ofGroup, Help: "Voters in the latest configuration."}, "Raft", perGroup(func(g *groupLook) int { return g.stats.Voters })},
 	{metrics.Desc{Name: "lockstep_raft_voters_answering", Kind: metrics.Gauge, Labels: ofGroup, Help: "Only on the leader: voters that acknowledged it recently, itself included. If only a quorum answers, the next failure stops the shard."}, "acknowledgements", readAnswering},
 	{metrics.Desc{Name: "lockstep_raft_peer_lag_entries", Kind: metrics.Gauge, Labels: ofPeer, Help: "Only on the leader: entries of its log that a member has not acknowledged."}, "acknowledgements", readPeerLag},
 	{metrics.Desc{Name: "lockstep_raft_peer_last_ack_seconds", Kind: metrics.Gauge, Labels: ofPeer, Help: "Only on the leader: age of the newest request that a member has acknowledged in this term."}, "acknowledgements", readPeerAck},
@@ -43,46 +37,43 @@ var raftMetrics = []metric{
 }
 
 func readState(l *look, p *metrics.Page) {
-	for i := range l.groups {
-		g := &l.groups[i]
+	l.eachGroup(func(g *groupLook, _ ...string) {
 		for _, state := range []string{"leader", "follower", "candidate", "learner"} {
 			p.Add(float64(yes(g.stats.Role == state)), g.label, state)
 		}
-	}
+	})
 }
 
 func readProposals(l *look, p *metrics.Page) {
-	for i := range l.groups {
-		g := &l.groups[i]
+	l.eachGroup(func(g *groupLook, _ ...string) {
 		p.Add(float64(g.counts.Committed.Load()), g.label, "committed")
 		p.Add(float64(g.counts.NotProposed.Load()), g.label, "not_proposed")
 		p.Add(float64(g.counts.Unknown.Load()), g.label, "unknown")
-	}
+	})
 }
 
 func readAnswering(l *look, p *metrics.Page) {
-	for i := range l.groups {
-		g := &l.groups[i]
+	l.eachGroup(func(g *groupLook, _ ...string) {
 		if g.stats.Role == "leader" {
 			p.Add(float64(l.Survey.Answering(g.group, &g.stats)), g.label)
 		}
-	}
+	})
 }
 
 func readPeerLag(l *look, p *metrics.Page) {
-	for i := range l.groups {
-		for _, peer := range l.Survey.PeersOf(l.groups[i].group, &l.groups[i].stats) {
-			p.Add(float64(peer.Lag), l.groups[i].label, peer.Name)
+	l.eachGroup(func(g *groupLook, _ ...string) {
+		for _, peer := range l.Survey.PeersOf(g.group, &g.stats) {
+			p.Add(float64(peer.Lag), g.label, peer.Name)
 		}
-	}
+	})
 }
 
 func readPeerAck(l *look, p *metrics.Page) {
-	for i := range l.groups {
-		for _, peer := range l.Survey.PeersOf(l.groups[i].group, &l.groups[i].stats) {
+	l.eachGroup(func(g *groupLook, _ ...string) {
+		for _, peer := range l.Survey.PeersOf(g.group, &g.stats) {
 			if peer.Heard {
-				p.Add(peer.Age.Seconds(), l.groups[i].label, peer.Name)
+				p.Add(peer.Age.Seconds(), g.label, peer.Name)
 			}
 		}
-	}
+	})
 }

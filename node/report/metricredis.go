@@ -11,7 +11,6 @@ import (
 	"lockstep/node/clusterview"
 	"lockstep/node/metrics"
 	"lockstep/node/process"
-	"lockstep/proto/stats"
 )
 
 // redisMetrics have the names, types and labels of redis_exporter, so that its dashboards work with
@@ -20,10 +19,6 @@ var redisMetrics = []metric{
 	{metrics.Desc{Name: "redis_up", Kind: metrics.Gauge, Help: "Always 1. If a scrape fails, the scraper knows that the node does not answer."}, "the process", one(func(*look) int { return 1 })},
 	{metrics.Desc{Name: "redis_instance_info", Kind: metrics.Gauge, Labels: []string{"role", "redis_version", "redis_build_id", "redis_mode", "os", "maxmemory_policy", "tcp_port", "run_id", "process_id"}, Help: "Always 1; the labels are those of INFO server."}, "INFO server", readInstance},
 	{metrics.Desc{Name: "redis_start_time_seconds", Kind: metrics.Gauge, Help: "When the process started, in Unix time."}, "the process", one(func(l *look) int64 { return l.Started.Unix() })},
-	{metrics.Desc{Name: "redis_commands_total", Kind: metrics.Counter, Labels: ofCommand, Help: "Calls of a command."}, "INFO commandstats", perCommand(func(c *stats.CommandStat) float64 { return float64(c.Calls) })},
-	{metrics.Desc{Name: "redis_commands_duration_seconds_total", Kind: metrics.Counter, Labels: ofCommand, Help: "Time that calls of a command took, including the wait for the quorum."}, "INFO commandstats", perCommand(func(c *stats.CommandStat) float64 { return float64(c.Usec) / 1e6 })},
-	{metrics.Desc{Name: "redis_commands_failed_calls_total", Kind: metrics.Counter, Labels: ofCommand, Help: "Calls that ran and failed."}, "INFO commandstats", perCommand(func(c *stats.CommandStat) float64 { return float64(c.Failed) })},
-	{metrics.Desc{Name: "redis_commands_rejected_calls_total", Kind: metrics.Counter, Labels: ofCommand, Help: "Calls that were refused before they ran."}, "INFO commandstats", perCommand(func(c *stats.CommandStat) float64 { return float64(c.Rejected) })},
 	{metrics.Desc{Name: "redis_commands_latencies_usec", Kind: metrics.Distribution, Labels: ofCommand, Help: "Time that each call of a command took, while latency-tracking is on."}, "LATENCY HISTOGRAM", readLatencies},
 	{metrics.Desc{Name: "redis_errors_total", Kind: metrics.Counter, Labels: []string{"err"}, Help: "Error replies by their first word."}, "INFO errorstats", func(l *look, p *metrics.Page) {
 		for _, e := range l.Stats.PerError() {
@@ -50,15 +45,6 @@ func readInstance(l *look, p *metrics.Page) {
 		strconv.Itoa(l.s.Port), clusterview.HexID(l.Self.Incarnation), strconv.Itoa(os.Getpid()))
 }
 
-func perCommand(value func(*stats.CommandStat) float64) func(*look, *metrics.Page) {
-	return func(l *look, p *metrics.Page) {
-		all := l.Stats.PerCommand()
-		for i := range all {
-			p.Add(value(&all[i]), all[i].Name)
-		}
-	}
-}
-
 func readLatencies(l *look, p *metrics.Page) {
 	usec := map[string]uint64{}
 	for _, c := range l.Stats.PerCommand() {
@@ -80,11 +66,9 @@ func perDatabase(value func(*keycmd.KeyCounts) float64) func(*look, *metrics.Pag
 	return func(l *look, p *metrics.Page) {
 		for db := range engine.Databases {
 			var sum keycmd.KeyCounts
-			for i := range l.groups {
-				if s := l.groups[i].shard; s != nil {
-					sum.Add(keycmd.CountKeys(s.Machine().Keyspace(), db, s.Machine().DayOffsetMs()))
-				}
-			}
+			l.eachShard(func(g *groupLook, _ ...string) {
+				sum.Add(keycmd.CountKeys(g.shard.Machine().Keyspace(), db, g.shard.Machine().DayOffsetMs()))
+			})
 			if sum.Keys > 0 || db == 0 {
 				p.Add(value(&sum), "db"+strconv.Itoa(db))
 			}

@@ -86,14 +86,12 @@ func readRoundTrips(l *look, p *metrics.Page) {
 func readLockWaits(l *look, p *metrics.Page) {
 	var all sched.WaitClasses
 	s := metrics.Snapshot{}
-	for i := range l.groups {
-		if g := &l.groups[i]; g.shard != nil {
-			for class, n := range g.sched.Waits {
-				all[class] += n
-			}
-			s.Sum += time.Duration(g.sched.WaitNs).Seconds()
+	l.eachShard(func(g *groupLook, _ ...string) {
+		for class, n := range g.sched.Waits {
+			all[class] += n
 		}
-	}
+		s.Sum += time.Duration(g.sched.WaitNs).Seconds()
+	})
 	for class, n := range all {
 		s.Count += n
 		if class < len(all)-1 {

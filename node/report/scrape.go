@@ -33,12 +33,11 @@ type look struct {
 	*Report
 	s       *config.Settings
 	cluster *meta.View
-	// groups are this node's replicas, the meta group last. INFO leaves it empty.
-	groups []groupLook
 
-	memory  *admin.MemoryFacts
-	clients *client.Buffers
-	heap    []int64
+	replicas []groupLook
+	memory   *admin.MemoryFacts
+	clients  *client.Buffers
+	heap     []int64
 }
 
 func (r *Report) look() *look {
@@ -83,21 +82,38 @@ type groupLook struct {
 	sched  sched.Stats
 }
 
-// withGroups returns a look that includes the replicas.
-func (r *Report) withGroups() *look {
-	l := r.look()
+// groups are this node's replicas, the meta group last.
+func (l *look) groups() []groupLook {
 	add := func(label string, g *shard.Group, s *shard.Shard) {
-		gl := groupLook{label: label, group: g, stats: g.Stats(), status: r.Survey.GroupStatus(label, g, s), counts: g.Counts(), shard: s}
+		gl := groupLook{label: label, group: g, stats: g.Stats(), status: l.Survey.GroupStatus(label, g, s), counts: g.Counts(), shard: s}
 		if s != nil {
 			gl.sched = s.Machine().Sched().Stats()
 		}
-		l.groups = append(l.groups, gl)
+		l.replicas = append(l.replicas, gl)
 	}
-	for _, s := range r.Shards() {
-		add(strconv.Itoa(int(s.ID())), s.Group(), s)
+	if l.replicas == nil {
+		for _, s := range l.Shards() {
+			add(strconv.Itoa(int(s.ID())), s.Group(), s)
+		}
+		add("meta", l.MetaGroup, nil)
 	}
-	add("meta", r.MetaGroup, nil)
-	return l
+	return l.replicas
+}
+
+// eachGroup calls yield for each replica, the meta group's included.
+func (l *look) eachGroup(yield func(g *groupLook, labels ...string)) {
+	all := l.groups()
+	for i := range all {
+		yield(&all[i], all[i].label)
+	}
+}
+
+// eachShard calls yield for each replica of a shard.
+func (l *look) eachShard(yield func(g *groupLook, labels ...string)) {
+	all := l.groups()
+	for i := range all[:len(all)-1] {
+		yield(&all[i], all[i].label)
+	}
 }
 
 // metricTables are all metrics, in the order of a scrape and of the
@@ -106,9 +122,10 @@ var metricTables = []struct {
 	title string
 	rows  []metric
 }{
-	{"The node", nodeMetrics},
-	{"Raft", raftMetrics},
-	{"Execution and locks", executionMetrics},
+	{"The node", slices.Concat(nodeMetrics, shared("raft", "lockstep_", raftRows))},
+	{"Raft", slices.Concat(sharedOf("raft", "lockstep_", ofGroup, groupRows, (*look).eachGroup), raftMetrics)},
+	{"Execution and locks", slices.Concat(sharedOf("raft", "lockstep_", ofGroup, shardRows, (*look).eachShard),
+		sharedOf("locks", "lockstep_", ofGroup, lockRows, (*look).eachShard), executionMetrics)},
 	{"Clients and routing", slices.Concat(clientMetrics, shared("clients", "lockstep_", clientRows), shared("stats", "lockstep_", statsRows))},
 	{"Memory, disk and process", slices.Concat(shared("memory", "lockstep_", memoryRows), processMetrics)},
 	{"The names of redis_exporter", slices.Concat(redisMetrics, redisNames())},
@@ -116,7 +133,7 @@ var metricTables = []struct {
 
 // MetricsPage is the current page of metrics.
 func (r *Report) MetricsPage() []byte {
-	l, page := r.withGroups(), &metrics.Page{}
+	l, page := r.look(), &metrics.Page{}
 	for _, table := range metricTables {
 		for i := range table.rows {
 			page.Begin(&table.rows[i].Desc)
@@ -154,20 +171,14 @@ func one[N int | int64 | uint64 | float64](value func(*look) N) func(*look, *met
 // included.
 func perGroup[N int | int64 | uint64 | float64](value func(*groupLook) N) func(*look, *metrics.Page) {
 	return func(l *look, p *metrics.Page) {
-		for i := range l.groups {
-			p.Add(float64(value(&l.groups[i])), l.groups[i].label)
-		}
+		l.eachGroup(func(g *groupLook, labels ...string) { p.Add(float64(value(g)), labels...) })
 	}
 }
 
 // perShard reads a metric with one series for each replica of a shard.
 func perShard[N int | int64 | uint64 | float64](value func(*groupLook) N) func(*look, *metrics.Page) {
 	return func(l *look, p *metrics.Page) {
-		for i := range l.groups {
-			if g := &l.groups[i]; g.shard != nil {
-				p.Add(float64(value(g)), g.label)
-			}
-		}
+		l.eachShard(func(g *groupLook, labels ...string) { p.Add(float64(value(g)), labels...) })
 	}
 }
 

@@ -22,12 +22,9 @@ const (
 var largeTypes = map[string]string{
 	"node/config/Settings":        "a table: a field for each setting",
 	"engine/command/Spec":         "a table: a field for each column of a row of the command table",
-	"engine/Keyspace":             "is still to be split: keys, expiries and sizes",
-	"engine/script/meter":         "is still to be split: the budgets of a run, and what charges them",
 	"proto/client/Connection":     "a table: what CLIENT LIST shows of a connection",
 	"tests/kit/prototest/World":   "plays the whole node for clients in tests",
 	"tests/kit/cmdtest/Generator": "a table: a method for each family of commands and kind of argument that it makes",
-	"engine/stream/Stream":        "is still to be split: entries, and groups with their consumers",
 }
 
 // typeSize is the size of a type and the place of its declaration.

@@ -219,7 +219,7 @@ func readSmallHash(in *rdb.Source, typ byte) (*hash.Hash, error) {
 		read = rdb.ReadZiplist
 	}
 	fields := fieldReader{timed: timed, time: in.Time, seen: map[string]struct{}{}}
-	if !read(blob, fields.take) || fields.at != 0 {
+	if !read(blob, fields.addPart) || fields.at != 0 {
 		return nil, rdb.ErrFormat
 	}
 	return hash.NewSmall(fields.all, timed), nil
@@ -238,7 +238,7 @@ type fieldReader struct {
 	at int
 }
 
-func (r *fieldReader) take(item []byte) bool {
+func (r *fieldReader) addPart(item []byte) bool {
 	parts := 2
 	if r.timed {
 		parts = 3

@@ -358,7 +358,7 @@ func checkIndex(t *testing.T, r *cmdtest.Runner, step int) {
 		want := map[engine.Due]bool{}
 		first := int64(0)
 		for db := range engine.Databases {
-			r.KS.Walk(slot, db, 0, func(_ uint32, e *engine.Entry) bool {
+			r.KS.Slot(slot).Walk(db, 0, func(_ uint32, e *engine.Entry) bool {
 				memory += e.MemoryBytes()
 				if at := e.DueAtMs(); at != 0 {
 					want[engine.Due{DB: db, Key: e.Key()}] = true

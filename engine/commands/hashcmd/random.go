@@ -43,7 +43,7 @@ func runHRandField(c *command.Ctx, args [][]byte) {
 	case n == 0 || count == 0:
 		c.Out.Array(0)
 	case count >= int64(n):
-		out.begin(n)
+		out.header(n)
 		eachField(c, h, out.field)
 	default:
 		randomFields(c, h, n, int(count), &out)
@@ -68,14 +68,14 @@ func randomField(c *command.Ctx, key []byte) {
 func randomFields(c *command.Ctx, h *hash.Hash, n, count int, out *pickWriter) {
 	at, chance := fieldsByRank(c, h, n), c.Chance()
 	if count < 0 {
-		out.begin(-count)
+		out.header(-count)
 		for range -count {
 			c.Member()
 			out.field(at(chance.Below(n)))
 		}
 		return
 	}
-	out.begin(count)
+	out.header(count)
 	// Robert Floyd's sample: each set of count ranks is as likely as any other.
 	drawn := make(map[int]struct{}, count)
 	for top := n - count; top < n; top++ {
@@ -112,7 +112,7 @@ type pickWriter struct {
 	withValues bool
 }
 
-func (w *pickWriter) begin(n int) {
+func (w *pickWriter) header(n int) {
 	if w.withValues && w.c.Out.Proto != 3 {
 		n *= 2
 	}

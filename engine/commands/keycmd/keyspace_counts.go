@@ -19,11 +19,10 @@ type KeyCounts struct {
 // CountKeys takes the counts of a database from the keyspace's counters. dayOffsetMs is
 // Ctx.DayOffsetMs.
 func CountKeys(ks *engine.Keyspace, db int, dayOffsetMs int64) KeyCounts {
-	c := KeyCounts{Keys: int64(ks.Keys(db)), Volatile: int64(ks.Volatile(db)), Perishing: int64(ks.Perishing(db))}
-	if c.Volatile > 0 {
-		c.ExpirySec = (ks.MeanExpirySec(db) + dayOffsetMs/1000) * c.Volatile
+	n := ks.Counts(db)
+	return KeyCounts{
+		Keys: n.Keys, Volatile: n.Volatile, Perishing: n.Perishing, ExpirySec: (n.MeanExpirySec + dayOffsetMs/1000) * n.Volatile,
 	}
-	return c
 }
 
 // Add adds another shard's counts.

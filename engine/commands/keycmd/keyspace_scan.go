@@ -130,10 +130,10 @@ func keyBehind(c *command.Ctx, skip int) (key string, found bool, err error) {
 		if err := c.Walk.Enter(slot); err != nil {
 			return "", false, err
 		}
-		if n := c.KS.SlotKeys(slot, c.DB); n <= skip {
+		if n := c.KS.Slot(slot).Keys(c.DB); n <= skip {
 			skip -= n
 		} else {
-			c.KS.WalkRank(slot, c.DB, skip, func(e *engine.Entry) bool {
+			c.KS.Slot(slot).WalkRank(c.DB, skip, func(e *engine.Entry) bool {
 				found = !e.ExpiredAt(c.NowMs)
 				key = e.Key()
 				if visited++; visited%command.StepKeys == 0 && !c.TakeSteps(1) {
@@ -159,7 +159,7 @@ func runDBSize(c *command.Ctx, _ [][]byte) {
 		return
 	}
 	ks, db := c.KS, c.DB
-	n, err := c.Walk.Sum(int32(ks.LockSlots()), func(slot int32) int { return ks.SlotKeys(slot, db) })
+	n, err := c.Walk.Sum(int32(ks.LockSlots()), func(slot int32) int { return ks.Slot(slot).Keys(db) })
 	if err != nil {
 		failWalk(c, err)
 		return

@@ -38,7 +38,7 @@ func walkStretch(c *command.Ctx, db int, at command.Place, limit int, visit func
 	if err := c.Walk.Enter(at.Slot); err != nil {
 		return s, err
 	}
-	c.KS.Walk(at.Slot, db, at.Hash, s.step)
+	c.KS.Slot(at.Slot).Walk(db, at.Hash, s.step)
 	c.Walk.Leave(at.Slot)
 	c.Worked(command.WorkItem * (1 + s.visited))
 	return s, nil

@@ -86,7 +86,7 @@ func readListValue(in *rdb.Source, typ byte, key []byte, limits *command.Setting
 	if r.list.Len() == 0 {
 		return nil, fmt.Errorf("%w: an empty list", rdb.ErrFormat)
 	}
-	r.settle(typ)
+	r.setForm(typ)
 	return engine.NewObject(key, engine.KindList, r.list), nil
 }
 
@@ -135,9 +135,9 @@ func (r *listReader) add(text []byte) bool {
 	return true
 }
 
-// settle gives the list its form. A list from a snapshot gets the form that its type names, a list
+// setForm gives the list its form. A list from a snapshot gets the form that its type names, a list
 // from a payload the one that Redis would give it.
-func (r *listReader) settle(typ byte) {
+func (r *listReader) setForm(typ byte) {
 	onePack := r.listpacks == 1 && r.plain == 0
 	switch {
 	case r.limits == nil && typ == rdb.TypeListQuicklist2 && onePack:

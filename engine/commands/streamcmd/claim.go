@@ -15,9 +15,9 @@ type claim struct {
 	force bool
 }
 
-// take assigns an entry to a consumer and answers the entry. It does so only if the entry is
+// assign assigns an entry to a consumer and answers the entry. It does so only if the entry is
 // pending and has been idle for long enough.
-func (o *claim) take(c *command.Ctx, s *stream.Stream, g *stream.Group, no int, e *stream.Entry) bool {
+func (o *claim) assign(c *command.Ctx, s *stream.Stream, g *stream.Group, no int, e *stream.Entry) bool {
 	c.Member()
 	p, pending := g.FindPending(e.ID)
 	switch {
@@ -35,8 +35,8 @@ func (o *claim) take(c *command.Ctx, s *stream.Stream, g *stream.Group, no int, 
 	case !o.justID:
 		p.Deliveries++
 	}
-	s.SetPending(g, p)
-	s.ActivateConsumer(g, no, c.NowMs)
+	s.Groups.SetPending(g, p)
+	s.Groups.ActivateConsumer(g, no, c.NowMs)
 	if o.justID {
 		bulkID(c, e.ID)
 	} else {
@@ -122,18 +122,18 @@ func runXClaim(c *command.Ctx, args [][]byte) {
 	}
 	at, n := c.Out.Len(), 0
 	changeStream(c, key, e, func(s *stream.Stream) bool {
-		g := s.ChangeGroup(name)
+		g := s.Groups.Change(name)
 		changed := o.last.Compare(g.Last()) > 0
 		if changed {
-			s.SetGroup(g, o.last, g.EntriesRead())
+			s.Groups.SetRead(g, o.last, g.EntriesRead())
 		}
 		no, created := consumer(c, s, g, key, args[3])
 		changed = changed || created
 		for _, id := range o.ids {
 			c.Member()
 			if e := s.Find(id); e == nil {
-				changed = s.RemovePending(g, id) || changed
-			} else if o.take(c, s, g, no, e) {
+				changed = s.Groups.RemovePending(g, id) || changed
+			} else if o.assign(c, s, g, no, e) {
 				n++
 			}
 		}
@@ -193,12 +193,12 @@ func runXAutoClaim(c *command.Ctx, args [][]byte) {
 	if !ok {
 		return
 	}
-	pending := int64(e.Object().(*stream.Stream).FindGroup(name).Pending())
+	pending := int64(e.Object().(*stream.Stream).Groups.Find(name).Pending())
 	if !c.Steps(min(o.count*autoClaimLooks, pending)) {
 		return
 	}
 	changeStream(c, key, e, func(s *stream.Stream) bool {
-		g := s.ChangeGroup(name)
+		g := s.Groups.Change(name)
 		no, created := consumer(c, s, g, key, args[3])
 		return o.run(c, s, g, no) || created
 	})
@@ -217,10 +217,10 @@ func (o *autoClaimOptions) run(c *command.Ctx, s *stream.Stream, g *stream.Group
 		c.Member()
 		id := next.ID
 		if e := s.Find(id); e == nil {
-			s.RemovePending(g, id)
+			s.Groups.RemovePending(g, id)
 			gone = append(gone, id)
 			o.count--
-		} else if o.take(c, s, g, no, e) {
+		} else if o.assign(c, s, g, no, e) {
 			n++
 			o.count--
 		}

@@ -26,7 +26,7 @@ var Codecs = []command.Codec{{
 // consumers were last active when they were last seen.
 func streamType(e *engine.Entry) byte {
 	typ := byte(rdb.TypeStreamListpacks2)
-	for _, g := range e.Object().(*stream.Stream).Groups() {
+	for _, g := range e.Object().(*stream.Stream).Groups.All() {
 		g.EachConsumer(func(_ int, c *stream.Consumer) {
 			if c.ActiveMs() != c.SeenMs() {
 				typ = rdb.TypeStreamListpacks3
@@ -67,8 +67,8 @@ func writeStreamValue(out *rdb.Value, s *stream.Stream, typ byte) {
 	writeStreamID(out, s.State.First)
 	writeStreamID(out, s.State.MaxDeleted)
 	out.Length(s.State.Added)
-	out.Length(uint64(len(s.Groups())))
-	for _, g := range s.Groups() {
+	out.Length(uint64(len(s.Groups.All())))
+	for _, g := range s.Groups.All() {
 		writeGroup(out, g, typ)
 	}
 }
@@ -112,7 +112,7 @@ func readStreamValue(in *rdb.Source, typ byte, key []byte, _ *command.Settings) 
 		r.group()
 	}
 	if r.err == nil {
-		r.err = r.s.LoadedGroups()
+		r.err = r.s.Groups.Loaded()
 	}
 	if r.err != nil {
 		return nil, r.err
@@ -225,7 +225,7 @@ func (r *streamReader) group() {
 		g.Consumers = append(g.Consumers, r.consumer())
 	}
 	if r.err == nil {
-		r.err = r.s.LoadGroup(&g)
+		r.err = r.s.Groups.Load(&g)
 	}
 }
 

@@ -53,7 +53,7 @@ func xgroupGroup(c *command.Ctx, key, group []byte) (*stream.Stream, *stream.Gro
 	if !ok {
 		return nil, nil, nil, false
 	}
-	g := s.FindGroup(group)
+	g := s.Groups.Find(group)
 	if g == nil {
 		c.Out.Error(errNoGroupOf(key, group))
 		return nil, nil, nil, false
@@ -85,11 +85,11 @@ func runXGroupCreate(c *command.Ctx, args [][]byte) {
 	} else if s != nil {
 		last = s.State.Last
 	}
-	if s != nil && s.FindGroup(name) != nil {
+	if s != nil && s.Groups.Find(name) != nil {
 		c.Out.Error(ErrGroupBusy)
 		return
 	}
-	add := func(s *stream.Stream) bool { return s.AddGroup(name, last, o.entriesRead) }
+	add := func(s *stream.Stream) bool { return s.Groups.Add(name, last, o.entriesRead) }
 	if e == nil {
 		fillStream(c, key, nil, func(s *stream.Stream) { add(s) })
 	} else {
@@ -121,7 +121,7 @@ func runXGroupSetID(c *command.Ctx, args [][]byte) {
 		}
 	}
 	changeStream(c, key, e, func(s *stream.Stream) bool {
-		s.SetGroup(s.ChangeGroup(name), last, o.entriesRead)
+		s.Groups.SetRead(s.Groups.Change(name), last, o.entriesRead)
 		return true
 	})
 	c.Notify(command.EventStream, "xgroup-setid", key)
@@ -135,12 +135,12 @@ func runXGroupDestroy(c *command.Ctx, args [][]byte) {
 	if !ok {
 		return
 	}
-	if s.FindGroup(name) == nil {
+	if s.Groups.Find(name) == nil {
 		c.Out.Int(0)
 		return
 	}
 	changeStream(c, key, e, func(s *stream.Stream) bool {
-		s.RemoveGroup(name)
+		s.Groups.Remove(name)
 		return true
 	})
 	if c.Observer != nil {
@@ -161,7 +161,7 @@ func runXGroupCreateConsumer(c *command.Ctx, args [][]byte) {
 		return
 	}
 	changeStream(c, key, e, func(s *stream.Stream) bool {
-		s.AddConsumer(s.ChangeGroup(name), args[4], c.NowMs)
+		s.Groups.AddConsumer(s.Groups.Change(name), args[4], c.NowMs)
 		return true
 	})
 	c.Notify(command.EventStream, "xgroup-createconsumer", key)
@@ -181,7 +181,7 @@ func runXGroupDelConsumer(c *command.Ctx, args [][]byte) {
 	}
 	n := 0
 	changeStream(c, key, e, func(s *stream.Stream) bool {
-		n = s.RemoveConsumer(s.ChangeGroup(name), no, c.Member)
+		n = s.Groups.RemoveConsumer(s.Groups.Change(name), no, c.Member)
 		return true
 	})
 	c.Notify(command.EventStream, "xgroup-delconsumer", key)

@@ -34,7 +34,7 @@ func runXInfoConsumers(c *command.Ctx, args [][]byte) {
 	if !ok {
 		return
 	}
-	g := s.FindGroup(args[3])
+	g := s.Groups.Find(args[3])
 	if g == nil {
 		c.Out.Error(errNoGroupOf(args[2], args[3]))
 		return
@@ -86,8 +86,8 @@ func runXInfoGroups(c *command.Ctx, args [][]byte) {
 	if !ok {
 		return
 	}
-	c.Out.Array(len(s.Groups()))
-	for _, g := range s.Groups() {
+	c.Out.Array(len(s.Groups.All()))
+	for _, g := range s.Groups.All() {
 		c.Item()
 		c.Out.Map(6)
 		c.Out.BulkString("name")
@@ -139,7 +139,7 @@ func runXInfoStream(c *command.Ctx, args [][]byte) {
 		infoFull(c, s, count)
 		return
 	}
-	infoInt(c, "groups", int64(len(s.Groups())))
+	infoInt(c, "groups", int64(len(s.Groups.All())))
 	infoEdge(c, "first-entry", func(yield func(e *stream.Entry) bool) { s.Range(stream.ID{}, stream.MaxID, yield) })
 	infoEdge(c, "last-entry", func(yield func(e *stream.Entry) bool) { s.RangeBack(stream.ID{}, stream.MaxID, yield) })
 }
@@ -159,8 +159,8 @@ func infoFull(c *command.Ctx, s *stream.Stream, count int64) {
 	c.Out.BulkString("entries")
 	writeStreamEntries(c, func(yield func(e *stream.Entry) bool) { s.Range(stream.ID{}, stream.MaxID, yield) }, count, nil)
 	c.Out.BulkString("groups")
-	c.Out.Array(len(s.Groups()))
-	for _, g := range s.Groups() {
+	c.Out.Array(len(s.Groups.All()))
+	for _, g := range s.Groups.All() {
 		c.Out.Map(7)
 		c.Out.BulkString("name")
 		c.Out.BulkString(g.Name())

@@ -11,7 +11,7 @@ func runXAck(c *command.Ctx, args [][]byte) {
 	if !ok {
 		return
 	}
-	if s == nil || s.FindGroup(name) == nil {
+	if s == nil || s.Groups.Find(name) == nil {
 		c.Out.Int(0)
 		return
 	}
@@ -21,10 +21,10 @@ func runXAck(c *command.Ctx, args [][]byte) {
 	}
 	n := 0
 	changeStream(c, key, e, func(s *stream.Stream) bool {
-		g := s.ChangeGroup(name)
+		g := s.Groups.Change(name)
 		for _, id := range ids {
 			c.Member()
-			if s.RemovePending(g, id) {
+			if s.Groups.RemovePending(g, id) {
 				n++
 			}
 		}
@@ -84,7 +84,7 @@ func runXPending(c *command.Ctx, args [][]byte) {
 	}
 	var g *stream.Group
 	if s != nil {
-		g = s.FindGroup(args[2])
+		g = s.Groups.Find(args[2])
 	}
 	switch {
 	case g == nil:

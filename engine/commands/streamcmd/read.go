@@ -283,7 +283,7 @@ func (r *groupRead) parse(c *command.Ctx, id []byte) bool {
 	if !ok {
 		return false
 	}
-	if s == nil || s.FindGroup(r.group) == nil {
+	if s == nil || s.Groups.Find(r.group) == nil {
 		c.Out.Error(errNoGroup(r.key, r.group) + " in XREADGROUP with GROUP option")
 		return false
 	}
@@ -304,7 +304,7 @@ func (r *groupRead) parse(c *command.Ctx, id []byte) bool {
 func (r *groupRead) run(c *command.Ctx) (answered bool) {
 	e := c.Write(r.key)
 	changeStream(c, r.key, e, func(s *stream.Stream) bool {
-		g := s.ChangeGroup(r.group)
+		g := s.Groups.Change(r.group)
 		no, created := consumer(c, s, g, r.key, r.consumer)
 		switch {
 		case r.history:
@@ -325,11 +325,11 @@ func (r *groupRead) run(c *command.Ctx) (answered bool) {
 // consumer returns the number of a consumer that reads entries. It makes the consumer if there is
 // none.
 func consumer(c *command.Ctx, s *stream.Stream, g *stream.Group, key, name []byte) (no int, created bool) {
-	no, created = s.AddConsumer(g, name, c.NowMs)
+	no, created = s.Groups.AddConsumer(g, name, c.NowMs)
 	if created {
 		c.Notify(command.EventStream, "xgroup-createconsumer", key)
 	}
-	s.SeeConsumer(g, no, c.NowMs)
+	s.Groups.SeeConsumer(g, no, c.NowMs)
 	return no, created
 }
 
@@ -341,8 +341,8 @@ func (r *groupRead) fresh(c *command.Ctx, s *stream.Stream, g *stream.Group, no 
 		s.Advance(g, id)
 		if !r.noAck {
 			c.Member()
-			s.SetPending(g, stream.Pending{ID: id, DeliveredMs: c.NowMs, Deliveries: 1, Consumer: no})
-			s.ActivateConsumer(g, no, c.NowMs)
+			s.Groups.SetPending(g, stream.Pending{ID: id, DeliveredMs: c.NowMs, Deliveries: 1, Consumer: no})
+			s.Groups.ActivateConsumer(g, no, c.NowMs)
 		}
 	})
 }
@@ -372,7 +372,7 @@ func (r *groupRead) old(c *command.Ctx, s *stream.Stream, g *stream.Group, no in
 	c.Out.ArrayFrom(at, int(n))
 	for _, p := range again {
 		c.Member()
-		s.SetPending(g, p)
+		s.Groups.SetPending(g, p)
 	}
 }
 
@@ -383,7 +383,7 @@ func withGroup(c *command.Ctx, key, group []byte) (*engine.Entry, bool) {
 	if !ok {
 		return nil, false
 	}
-	if s != nil && s.FindGroup(group) != nil {
+	if s != nil && s.Groups.Find(group) != nil {
 		return e, true
 	}
 	c.Out.Error(errNoGroup(key, group))

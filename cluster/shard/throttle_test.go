@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -173,7 +174,10 @@ func TestWhoWaitsBeforeTheLogIsAnswered(t *testing.T) {
 		{"closed", func(n *throttled, _ fsm.TxnID) {
 			ctx, cancel := context.WithCancel(context.Background())
 			cancel()
-			_ = n.s.Close(ctx)
+			// Scripts that are in the log already run first, and they wait for this test to go on.
+			var closing sync.WaitGroup
+			closing.Go(func() { _ = n.s.Close(ctx) })
+			n.t.Cleanup(closing.Wait)
 		}, cluster.ErrShuttingDown, 0},
 	} {
 		t.Run(c.name, func(t *testing.T) {

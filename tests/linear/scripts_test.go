@@ -70,7 +70,7 @@ func (n *nemesis) limits(from, to time.Duration) {
 	n.workMs += limitMs
 	var all []zoo.Animal
 	for _, a := range zoo.Animals {
-		if a.Want == zoo.Ended && !a.Writes {
+		if a.Want == zoo.Ended && !a.Writes && !a.SmallLimits {
 			all = append(all, a)
 		}
 	}

@@ -248,7 +248,7 @@ func (e *encoder) bigNumber(s string) {
 
 func (e *encoder) pairs(t *lua.LTable, depth int, isMap bool) {
 	if w := e.run.walkOf(t); w != nil {
-		e.spend(w.holes * priceHole)
+		e.spend(2 * w.holes * priceHole) // the keys are counted first, and then written
 	}
 	e.spend(t.Len() * priceSkip) // one element may follow thousands of nils, and a reply may repeat the table
 	n := 0

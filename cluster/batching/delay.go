@@ -8,19 +8,20 @@ const paceShare = 8
 
 // Limits say how a Delay waits.
 type Limits struct {
-	// Share is how long to wait, as a part of the time that the last batch took; but at
-	// least Least, and at most Most.
+	// Share is the length of a wait as a part of the time that the last batch took. A wait
+	// is never shorter than Least and never longer than Most.
 	Share       float64
 	Least, Most time.Duration
-	// Missing is the part of those expected that is not waited for: the next batch
-	// takes them along.
+	// Missing is the part of the expected requests that a batch leaves without: the next
+	// batch takes them along.
 	Missing float64
-	// AnyIsEnough is true if a wait was of use though only some have come.
+	// AnyIsEnough is true if a wait counts as useful when at least one request came.
+	// Otherwise it is useful only if all expected requests came.
 	AnyIsEnough bool
-	// RestMax bounds how many batches leave without waiting after a wait in vain.
+	// RestMax is the most batches that leave at once after a wait that was not useful.
 	RestMax float64
-	// Trust is how many waits that were of use outweigh about one in vain: a client
-	// that pauses now and then must not cost the others that time each time.
+	// Trust is about how many useful waits make up for one that was not: a client that
+	// pauses now and then must not delay the others each time.
 	Trust float64
 }
 
@@ -34,22 +35,25 @@ type Limits struct {
 // clients do not come back, because they have something else to do, waiting is tried
 // less and less often.
 //
-// The methods need a lock of the caller, the one that guards its queue. Where they ask
-// for waiting, that is how many requests wait now.
+// The caller holds the lock of its queue while it calls a method. The parameter waiting
+// is the number of requests in that queue.
 type Delay struct {
 	Limits
-	// want is how many requests the next batch should have. The last one took so long.
+	// want is how many requests the next batch should have. took is the time that the last
+	// batch took, and landed the moment when it was written.
 	want   int
 	took   time.Duration
 	landed time.Time
-	// on is true during a wait, which began then, with so many requests.
+	// on is true during a wait. began is its beginning, and before the number of requests
+	// that were in the queue then.
 	on     bool
 	began  time.Time
 	before int
 	timer  *time.Timer
-	// pace is about how long it takes until one more has come.
+	// pace is the average time between two requests that arrive during a wait.
 	pace time.Duration
-	// rest is how many batches do not wait; penalty is how many after the next wait in vain.
+	// rest is how many of the next batches leave at once. penalty becomes rest after the
+	// next wait that is not useful.
 	rest    int
 	penalty float64
 }
@@ -93,7 +97,8 @@ func (d *Delay) Start(waiting int) bool {
 	return d.on
 }
 
-// Full ends the wait if there is one and all have come.
+// Full ends a wait for which all expected requests have come. It returns false if there is
+// no wait, or if requests are missing.
 func (d *Delay) Full(waiting int) bool {
 	if !d.on || waiting < d.want {
 		return false
@@ -103,7 +108,7 @@ func (d *Delay) Full(waiting int) bool {
 	return true
 }
 
-// Late ends the wait if there is one, because its time is over.
+// Late ends a wait because its time is over. It returns false if there is no wait.
 func (d *Delay) Late(waiting int) bool {
 	if !d.on {
 		return false
@@ -112,7 +117,7 @@ func (d *Delay) Late(waiting int) bool {
 	return true
 }
 
-// end learns from a wait how fast requests come, and whether they come.
+// end ends a wait, and updates pace, rest and penalty.
 func (d *Delay) end(waiting int, useful bool) {
 	d.on = false
 	each := time.Since(d.began) / time.Duration(max(waiting-d.before, 1))

@@ -335,11 +335,11 @@ func (h *throttle) loop() {
 			return idleEvery
 		}
 		if !h.shard.group.IsLeader() {
-			h.end(cluster.ErrNotLeader, func(*bundleCall) bool { return true })
+			h.end(cluster.ErrNotLeader, nil, func(*bundleCall) bool { return true })
 		}
 		if now := time.Now(); now.After(h.lookAt) {
 			h.lookAt = now.Add(throttleLookEvery)
-			h.counts.Expired.Add(uint64(h.end(cluster.ErrOverworked, func(c *bundleCall) bool { return h.tooLateLocked(c, now) })))
+			h.end(cluster.ErrOverworked, &h.counts.Expired, func(c *bundleCall) bool { return h.tooLateLocked(c, now) })
 		}
 		for h.next() {
 		}
@@ -351,7 +351,7 @@ func (h *throttle) loop() {
 	h.mu.Lock()
 	h.stopped = true
 	h.mu.Unlock()
-	h.end(cluster.ErrShuttingDown, func(*bundleCall) bool { return true })
+	h.end(cluster.ErrShuttingDown, nil, func(*bundleCall) bool { return true })
 }
 
 // next lets the first waiting bundle go on. It returns false if none waits or there is no
@@ -383,8 +383,9 @@ func (h *throttle) next() bool {
 	return true
 }
 
-// end answers the chosen waiting bundles with an error. It returns how many there were.
-func (h *throttle) end(err error, chosen func(*bundleCall) bool) int {
+// end answers the chosen waiting bundles with an error. It counts them first, unless the
+// counter is nil: a client that has its answer finds the answer counted. It returns how many there were.
+func (h *throttle) end(err error, counter *atomic.Uint64, chosen func(*bundleCall) bool) int {
 	var ended []*bundleCall
 	h.mu.Lock()
 	for e := h.waiting.Front(); e != nil; {
@@ -395,6 +396,9 @@ func (h *throttle) end(err error, chosen func(*bundleCall) bool) int {
 		e = next
 	}
 	h.mu.Unlock()
+	if counter != nil {
+		counter.Add(uint64(len(ended)))
+	}
 	for _, c := range ended {
 		c.finish(Result{Err: err})
 	}
@@ -421,8 +425,7 @@ func (s *Shard) TakeBack(id fsm.TxnID) {
 // takeBackPrograms drops all bundles that wait in front of the log and run a program of a
 // kind. It returns how many there were.
 func (h *throttle) takeBackPrograms(kind command.ProgramKind) int {
-	n := h.end(cluster.ErrKilled, func(c *bundleCall) bool { return c.long.runs(kind) })
-	h.counts.TakenBack.Add(uint64(n))
+	n := h.end(cluster.ErrKilled, &h.counts.TakenBack, func(c *bundleCall) bool { return c.long.runs(kind) })
 	h.Kick()
 	return n
 }

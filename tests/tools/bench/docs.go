@@ -10,6 +10,8 @@ const (
 	beginMark = "<!-- measured: begin (make bench writes this part) -->"
 	endMark   = "<!-- measured: end -->"
 	heading   = "### "
+	// columnsMax is the longest line of prose in a document.
+	columnsMax = 120
 )
 
 // section is the part of the page for one scenario.
@@ -43,7 +45,7 @@ func mergeSections(old string, ran []section) string {
 		texts[strings.TrimSpace(name)] = strings.TrimSpace(text)
 	}
 	for _, s := range ran {
-		texts[s.name] = strings.TrimSpace(s.text)
+		texts[s.name] = wrapped(strings.TrimSpace(s.text))
 	}
 	var b strings.Builder
 	for _, s := range scenarios {
@@ -52,4 +54,31 @@ func mergeSections(old string, ran []section) string {
 		}
 	}
 	return b.String()
+}
+
+// wrapped breaks the lines of prose that are too long. Rows of tables stay whole.
+func wrapped(text string) string {
+	lines := strings.Split(text, "\n")
+	for i, line := range lines {
+		if strings.HasPrefix(line, "|") {
+			continue
+		}
+		var b strings.Builder
+		column := 0
+		for j, word := range strings.Split(line, " ") {
+			switch {
+			case j == 0:
+			case column+1+len(word) > columnsMax:
+				b.WriteByte('\n')
+				column = 0
+			default:
+				b.WriteByte(' ')
+				column++
+			}
+			b.WriteString(word)
+			column += len(word)
+		}
+		lines[i] = b.String()
+	}
+	return strings.Join(lines, "\n")
 }

@@ -107,7 +107,7 @@ func bigValues(b *bench) error {
 			s.kill()
 		}
 	}
-	b.notes = append(b.notes, fmt.Sprintf("Others are 8 clients that GET and SET 1,000 keys in turn, one command at a time. Snapshot is BGSAVE until it is done, and LOCKSTEP SNAPSHOT, what `clusterctl snapshot` asks for. DUMP and RESTORE are of a value of %d elements, whose payload is one argument and one log entry. UNLINK is measured once, the others in as many rounds as there are, at most %d.", n/portablePart, bigRoundsMax))
+	b.notes = append(b.notes, fmt.Sprintf("Others are 8 clients that GET and SET 1,000 keys in turn, one command at a time. Snapshot is BGSAVE until it is done, and LOCKSTEP SNAPSHOT, what `clusterctl snapshot` asks for. DUMP and RESTORE are of a value of %d elements, whose payload is one argument and one log entry. UNLINK is measured once, the others in as many rounds as there are, at most %d. During DEBUG RELOAD redis-server refuses some commands with LOADING, and these quick error replies count in its p99; a node lets commands wait.", n/portablePart, bigRoundsMax))
 	return nil
 }
 
